@@ -55,11 +55,12 @@ class HeadWeights:
     """Weights of the attention heads of one layer, float64, read from the checkpoint on first use.
 
     Shapes, with H query heads, G key/value heads, n the head dim and D the width (column vectors, `q = W_Q x + b_Q`):
-    `W_Q` (H, n, D), `W_K` (G, n, D), `W_V` (G, n_v, D), `W_O` (H, D, n_v); `b_Q` (H, n), `b_K` (G, n), `b_V` (G, n_v), `b_O` (D,).
+    `W_Q` (H, n, D), `W_K` (G, n, D), `W_V` (G, n_v, D), `W_O` (H, D, n_v);
+    `b_Q` (H, n), `b_K` (G, n), `b_V` (G, n_v), `b_O` (D,).
     Query head `h` reads key/value head `kv_head(h) = h // (H / G)`.
     `norm` is the norm whose output the attention reads (None: the raw residual stream, which for a post-norm
     model is itself the output of an earlier norm), `post_norm` the one between the attention and the residual stream.
-    `scale` multiplies q·k; with a `softcap` c the score is `c·tanh(s/c)`; `window` w: query i sees keys j with i − w < j.
+    `scale` multiplies q·k; with a `softcap` c the score is `c·tanh(s/c)`; with a `window` w query i sees keys j > i − w.
     """
 
     model: str

@@ -25,7 +25,9 @@ app = typer.Typer(
 
 DEFAULT_MODEL = "gemma-3-270m"
 MODEL_HELP = "A packaged name (gemma-3-270m, minilm), a local folder, a .gguf file or a Hugging Face id."
-DISTANCES_HELP = "Distances query − key, such as 0,1,2 or 0:128:16 (START:STOP:STEP, STOP included). Rotary models only."
+DISTANCES_HELP = (
+    "Distances query − key, such as 0,1,2 or 0:128:16 (START:STOP:STEP, STOP included). Rotary models only."
+)
 
 Form = Annotated[str, typer.Option(help="raw, or folded: with the norm before attention.", metavar="raw|folded")]
 Revision = Annotated[str | None, typer.Option(help="Branch, tag or commit of a Hugging Face id.")]

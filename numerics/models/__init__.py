@@ -23,7 +23,7 @@ def load_model(reference: str, dtype: str | torch.dtype | None = None, revision:
     float64. `revision` pins a branch, tag or commit of a Hugging Face id. Nothing is built or read until it is needed.
     Errors: any `NumericsError`, saying what is wrong with the reference or its files.
     """
-    from numerics.models.sources import resolve
+    from numerics.models.source import resolve
 
     return Model(resolve(reference, revision), _torch_dtype(dtype))
 

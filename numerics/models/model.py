@@ -16,7 +16,7 @@ from numerics.models.vocabulary import Vocabulary
 if TYPE_CHECKING:
     import torch
 
-    from numerics.models.sources import Source
+    from numerics.models.source import Source
     from numerics.models.visitor import Visitor
 
 

@@ -177,7 +177,7 @@ def sites_installed(model: torch.nn.Module, model_type: str, modules: dict[str, 
     try:
         for path, site in modules.items():
             try:
-                module: Any = model.base_model.get_submodule(path)  # type: ignore[operator,union-attr]
+                module: Any = model.base_model.get_submodule(path)  # type: ignore[union-attr]
             except AttributeError:
                 raise UnreachableAttention(
                     f"{name}: the running model has no attention module {path}",

@@ -25,7 +25,10 @@ class WeightStore(Protocol):
         """The files that hold the weights."""
 
     def names(self) -> frozenset[str]:
-        """Parameter names in the transformers class that `Source.build` returns (a tied `lm_head` may be absent)."""
+        """Parameter names in the transformers class that `Source.build` returns.
+
+        A tied `lm_head` may be absent; that of GPT-NeoX is `embed_out`, as in its checkpoints.
+        """
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Shape of `read(name)`, without reading it."""

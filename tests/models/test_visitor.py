@@ -53,11 +53,12 @@ def test_call_holds_what_the_model_computes(case: str, tiny: Load, ids: torch.Te
         seen = np.isfinite(scores)
         assert np.array_equal(seen, truth.scores[layer] > np.finfo(np.float32).min / 2)
         # The models that round scores to float32 before the softmax: half an ulp of a score, n ≤ 24 terms as above.
-        allowed = 64 * EPS32 * (1 + np.abs(np.where(seen, scores, 0.0)))
-        assert (np.abs(np.where(seen, scores - truth.scores[layer], 0.0)) <= allowed).all()
+        ours, theirs = scores[seen], truth.scores[layer][seen]
+        assert (np.abs(ours - theirs) <= 64 * EPS32 * (1 + np.abs(ours))).all()
         # Softmax in float32 inside most models: relative error a few eps32 of a probability, plus the scores' own.
         assert np.max(np.abs(call.pattern()[0].numpy() - truth.pattern[layer])) < 64 * EPS32
-        assert np.array_equal(call.x[0].double().numpy(), truth.x[layer])
+        # Layers before this one may have rounded differently only where the plain pass is not the eager one.
+        np.testing.assert_allclose(call.x[0].double().numpy(), truth.x[layer], rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -24,6 +24,10 @@ class SoftmaxRecorder(TorchFunctionMode):
         result = func(*args, **(kwargs or {}))
         if getattr(func, "__name__", "") == "softmax":
             self.calls.append((args[0].detach().clone(), result.detach().clone()))
+        elif func is torch.nn.functional.scaled_dot_product_attention:  # Falcon with ALiBi
+            q, k, mask = args[0].detach(), args[1].detach(), kwargs["attn_mask"]
+            scores = q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5 + mask
+            self.calls.append((scores, torch.softmax(scores, dim=-1)))
         return result
 
 

@@ -13,7 +13,6 @@ class Bloom(Architecture):
     """Fused `query_key_value` = per head [q, k, v]; ALiBi."""
 
     model_type = "bloom"
-    prefixes = ("transformer.", "")
     block = "h.{layer}."
     attention = "self_attention"
     projections = fused("self_attention.query_key_value", "self_attention.dense")
@@ -42,7 +41,6 @@ class MPT(Architecture):
     """Fused `Wqkv` = [all Q, all K, all V]; ALiBi; no biases."""
 
     model_type = "mpt"
-    prefixes = ("transformer.", "")
     block = "blocks.{layer}."
     attention = "attn"
     projections = fused("attn.Wqkv", "attn.out_proj")
@@ -82,7 +80,6 @@ class Falcon(Architecture):
     """
 
     model_type = "falcon"
-    prefixes = ("transformer.", "")
     block = "h.{layer}."
     attention = "self_attention"
     projections = fused("self_attention.query_key_value", "self_attention.dense")
@@ -98,7 +95,7 @@ class Falcon(Architecture):
         return 1 if self.config.multi_query else self.n_heads
 
     @property
-    def attention_implementation(self) -> str:  # type: ignore[override]
+    def attention_implementation(self) -> str:
         """transformers 5.24's eager attention adds the bias twice (in the mask and to the scores), its sdpa once."""
         return "sdpa" if self.config.alibi else "eager"
 

@@ -6,6 +6,7 @@ Nothing is inferred from a tensor's shape: shapes are compared with what the con
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
@@ -17,8 +18,10 @@ from numerics.errors import UnsupportedArchitecture, UnusableCheckpoint
 from numerics.models.heads import Float, HeadWeights, Norm, Projection, QKNorm
 from numerics.models.positions import Positions, ScoreBias, scheme_name
 from numerics.models.rotary import Pairing, RotaryTable, rotary_table
+from numerics.models.sources.classes import parameter_prefix
 
 Letter = Literal["q", "k", "v", "o"]
+NormKind = Literal["rms", "layernorm"]
 Blocks = NDArray[np.int64]
 
 
@@ -51,12 +54,11 @@ def fused(qkv: str, o: str) -> Projections:
 class Architecture:
     """One model: its config and checkpoint, read by the rules of its `model_type`.
 
-    Parameter names are written without the prefix of the base model (`transformer.`, `model.`, `bert.`), which a
-    checkpoint may or may not carry; `prefixes` lists the possible ones.
+    Names of parameters and modules are those of the transformers class, without the prefix of its base model
+    (`transformer.`, `model.`); `numerics.models.sources` gives every checkpoint the names of that class.
     """
 
     model_type: ClassVar[str]
-    prefixes: ClassVar[tuple[str, ...]] = ("model.", "")
     block: ClassVar[str] = "layers.{layer}."
     attention: ClassVar[str] = "self_attn"
     """The module whose forward computes the scores, relative to the block."""
@@ -67,7 +69,7 @@ class Architecture:
     """The norm right before the attention, relative to the block; None where the attention reads the raw residual."""
     post_norm_name: ClassVar[str | None] = None
     """The norm between the attention's output and the residual stream."""
-    norm_kind: ClassVar[Literal["rms", "layernorm"]] = "layernorm"
+    norm_kind: ClassVar[NormKind] = "layernorm"
     norm_offset: ClassVar[float] = 0.0
     """Added to a stored gain (Gemma stores it minus one)."""
     norm_bias: ClassVar[bool] = True
@@ -82,10 +84,6 @@ class Architecture:
     """Module of the unembedding, named from the root of the checkpoint; None for an encoder."""
     accepts_positions: ClassVar[bool] = True
     """Whether the forward pass takes position ids."""
-    attention_implementation: str = "eager"
-    """The attention of transformers that a plain forward pass runs with."""
-    first_position_id: int = 0
-    """The id that the forward pass takes for position 0."""
     sin_cos_per_band: ClassVar[bool] = False
     """Whether the model hands its attention (sin, cos) with one number per band, instead of (cos, sin) per dim."""
     scale_in_query: ClassVar[bool] = False
@@ -95,6 +93,7 @@ class Architecture:
         self.config = config
         self.weights = weights
         self.name = name
+        self.prefix = parameter_prefix(self.model_type)
         self.check_options()
         if self.n_heads % self.n_kv_heads:
             raise UnusableCheckpoint(
@@ -131,6 +130,16 @@ class Architecture:
 
     # -- options that change with the architecture ---------------------------------------------------------------
 
+    @property
+    def attention_implementation(self) -> str:
+        """The attention of transformers that a plain forward pass runs with."""
+        return "eager"
+
+    @property
+    def first_position_id(self) -> int:
+        """The id that the forward pass takes for position 0."""
+        return 0
+
     def check_options(self) -> None:
         """Refuse options of the config whose layout is not known here."""
 
@@ -145,7 +154,7 @@ class Architecture:
         return False
 
     def scale(self, layer: int) -> float:
-        return float(self.head_dim) ** -0.5
+        return 1.0 / math.sqrt(self.head_dim)
 
     def softcap(self, layer: int) -> float | None:
         return None
@@ -182,25 +191,21 @@ class Architecture:
         """Name of the attention module below the base model."""
         return self.block_name(layer) + self.attention
 
-    def find(self, name: str) -> str | None:
-        """The checkpoint's name for a parameter of the base model, with whatever prefix it carries."""
-        names = self.weights.names()
-        return next((prefix + name for prefix in self.prefixes if prefix + name in names), None)
-
-    def missing(self, name: str) -> UnusableCheckpoint:
-        return UnusableCheckpoint(
-            f"{self.name}: the checkpoint has no tensor {name}",
-            f"check that its files are complete and that it is a {self.model_type} model",
-        )
+    def known(self, name: str) -> str:
+        """The full name of a parameter that the checkpoint must have."""
+        full = self.prefix + name
+        if full not in self.weights.names():
+            raise UnusableCheckpoint(
+                f"{self.name}: the checkpoint has no tensor {full}",
+                f"check that its files are complete and that it is a {self.model_type} model",
+            )
+        return full
 
     def read(self, name: str, shape: tuple[int, ...]) -> Float:
-        found = self.find(name)
-        if found is None:
-            raise self.missing(name)
-        tensor = self.weights.read(found)
+        tensor = self.weights.read(self.known(name))
         if tensor.shape != shape:
             raise UnusableCheckpoint(
-                f"{self.name}: tensor {found} has shape {tensor.shape}, its config implies {shape}",
+                f"{self.name}: tensor {name} has shape {tensor.shape}, its config implies {shape}",
                 "use the config that belongs to these weights",
             )
         return tensor
@@ -210,7 +215,7 @@ class Architecture:
         return self.read(name + ".weight", shape)
 
     def fused_blocks(self, letter: Letter) -> tuple[int, Blocks] | None:
-        """For a fused projection: how many blocks of `head_dim` rows it has, and which of them are this letter's heads."""
+        """For a fused projection: how many blocks of `head_dim` rows it has, and which are this letter's heads."""
         return None
 
     def projection(self, letter: Letter, layer: int) -> Projection:
@@ -237,12 +242,10 @@ class Architecture:
 
     def norm(self, name: str) -> Norm:
         """A norm over the width, with the gain that is applied."""
-        stored = self.find(name + ".gamma")  # the names of BERT's first checkpoints
-        gain, bias = ("gamma", "beta") if stored else ("weight", "bias")
         return Norm(
             self.norm_kind,
-            self.read(f"{name}.{gain}", (self.width,)) + self.norm_offset,
-            self.read(f"{name}.{bias}", (self.width,)) if self.norm_bias else None,
+            self.read(name + ".weight", (self.width,)) + self.norm_offset,
+            self.read(name + ".bias", (self.width,)) if self.norm_bias else None,
             self.norm_epsilon,
         )
 
@@ -330,10 +333,7 @@ class Architecture:
         if self.learned_positions is None:
             return None
         name, first = self.learned_positions
-        found = self.find(name + ".weight")
-        if found is None:
-            raise self.missing(name + ".weight")
-        return self.weights.read(found)[first:]
+        return self.weights.read(self.known(name + ".weight"))[first:]
 
     def unembedding_table(self) -> Float | None:
         """`W_U` (V, D); the token embedding where the two are tied; None for an encoder."""

@@ -11,7 +11,6 @@ from numerics.models.positions import RelativeBias, ScoreBias
 
 class Bert(Architecture):
     model_type = "bert"
-    prefixes = ("bert.", "")
     block = "encoder.layer.{layer}."
     attention = "attention.self"
     projections = Projections(
@@ -39,7 +38,6 @@ class Roberta(Bert):
     """BERT whose position 0 is row `pad_token_id + 1` of the table."""
 
     model_type = "roberta"
-    prefixes = ("roberta.", "")
 
     @property
     def learned_positions(self) -> tuple[str, int]:  # type: ignore[override]
@@ -54,7 +52,6 @@ class DistilBert(Bert):
     """BERT with other names; its norms' epsilon is not in the config."""
 
     model_type = "distilbert"
-    prefixes = ("distilbert.", "")
     block = "transformer.layer.{layer}."
     attention = "attention"
     projections = Projections("attention.q_lin", "attention.k_lin", "attention.v_lin", "attention.out_lin")
@@ -68,12 +65,14 @@ class MPNet(Bert):
     """BERT with a relative bias shared by the layers next to its position vectors (which start at row 2)."""
 
     model_type = "mpnet"
-    prefixes = ("mpnet.", "")
     attention = "attention.attn"
     projections = Projections("attention.attn.q", "attention.attn.k", "attention.attn.v", "attention.attn.o")
     learned_positions = ("embeddings.position_embeddings", 2)
-    first_position_id = 2
     bias_name = "relative bias"
+
+    @property
+    def first_position_id(self) -> int:
+        return 2
 
     def bias(self, layer: int) -> ScoreBias | None:
         buckets = 32  # the model builds a table of the config's size but looks up by 32 buckets and distance 128
@@ -90,7 +89,6 @@ class T5(Architecture):
     """
 
     model_type = "t5"
-    prefixes = ("", "transformer.")
     projections = Projections(
         "layer.0.SelfAttention.q", "layer.0.SelfAttention.k", "layer.0.SelfAttention.v", "layer.0.SelfAttention.o"
     )

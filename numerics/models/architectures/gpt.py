@@ -13,7 +13,6 @@ class GPT2(Architecture):
     """Fused `c_attn` = [all Q, all K, all V], stored (in, out) by its Conv1D module."""
 
     model_type = "gpt2"
-    prefixes = ("transformer.", "")
     block = "h.{layer}."
     attention = "attn"
     projections = fused("attn.c_attn", "attn.c_proj")
@@ -45,7 +44,6 @@ class GPT2(Architecture):
 
 class OPT(Architecture):
     model_type = "opt"
-    prefixes = ("model.", "")
     block = "decoder.layers.{layer}."
     projections = Projections("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.out_proj")
     norm_name = "self_attn_layer_norm"
@@ -90,7 +88,6 @@ class GPTNeo(Architecture):
     """No score scale; every other layer sees a window of `window_size` keys."""
 
     model_type = "gpt_neo"
-    prefixes = ("transformer.", "")
     block = "h.{layer}."
     attention = "attn.attention"
     projections = Projections(
@@ -116,7 +113,6 @@ class GPTJ(Architecture):
     """Rotates the first `rotary_dim` dims, pairs interleaved, base 10000."""
 
     model_type = "gptj"
-    prefixes = ("transformer.", "")
     block = "h.{layer}."
     attention = "attn"
     projections = Projections("attn.q_proj", "attn.k_proj", "attn.v_proj", "attn.out_proj")
@@ -162,7 +158,6 @@ class GPTNeoX(Architecture):
     """Fused `query_key_value` = per head [q, k, v]."""
 
     model_type = "gpt_neox"
-    prefixes = ("gpt_neox.", "")
     attention = "attention"
     projections = fused("attention.query_key_value", "attention.dense")
     norm_name = "input_layernorm"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from numerics.models.architectures.base import Architecture, Blocks, Letter, Projections, each, fused
+from numerics.models.architectures.base import Architecture, Blocks, Letter, NormKind, Projections, each, fused
 from numerics.models.heads import QKNorm
 from numerics.models.rotary import RotaryTable
 
@@ -15,8 +15,8 @@ from numerics.models.rotary import RotaryTable
 class Llama(Architecture):
     model_type = "llama"
     projections = Projections("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj")
-    norm_name = "input_layernorm"
-    norm_kind = "rms"
+    norm_name: ClassVar[str | None] = "input_layernorm"
+    norm_kind: ClassVar[NormKind] = "rms"
     norm_bias = False
     norm_eps = "rms_norm_eps"
 
@@ -92,7 +92,7 @@ class Gemma2(Gemma):
     post_norm_name = "post_attention_layernorm"
 
     def scale(self, layer: int) -> float:
-        return float(self.config.query_pre_attn_scalar) ** -0.5
+        return 1.0 / math.sqrt(self.config.query_pre_attn_scalar)
 
     def softcap(self, layer: int) -> float | None:
         cap = self.config.attn_logit_softcapping
@@ -106,6 +106,7 @@ class Gemma3(Gemma2):
     """Gemma 2 with a norm on q and k instead of the softcap, and a rotary base per layer type."""
 
     model_type = "gemma3_text"
+    softcap = Architecture.softcap
 
     def check_options(self) -> None:
         super().check_options()

@@ -1,0 +1,5 @@
+"""`python -m numerics`: the command `numerics`."""
+
+from numerics.cli import main
+
+main()

@@ -1,0 +1,53 @@
+"""Rules of the whole suite: how Hypothesis runs, and that no test is skipped without being listed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import xarray as xr
+from hypothesis import settings
+
+# No clock, the same examples in every run, and a failure that can be replayed.
+settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True, max_examples=100)
+settings.register_profile("nightly", deadline=None, print_blob=True, max_examples=10_000)
+settings.load_profile("ci")
+
+SKIPS = Path(__file__).with_name("skips.txt")
+_unlisted: list[str] = []
+
+
+def listed_skips() -> tuple[str, ...]:
+    """Node ids (or their beginnings) that `skips.txt` allows to be skipped."""
+    lines = SKIPS.read_text(encoding="utf-8").splitlines()
+    return tuple(line.split("  ", 1)[0] for line in lines if line and not line.startswith("#"))
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.skipped and not hasattr(report, "wasxfail") and not report.nodeid.startswith(listed_skips()):
+        _unlisted.append(report.nodeid)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if _unlisted and not hasattr(session.config, "workerinput"):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for nodeid in _unlisted:
+        terminalreporter.write_line(f"SKIPPED without being listed in tests/skips.txt: {nodeid}", red=True)
+
+
+@pytest.fixture(scope="session")
+def tiny_llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A rotary model of 2 layers and 4 heads as a safetensors folder."""
+    from tests.models.tiny import save_tiny
+
+    return save_tiny("llama", tmp_path_factory.mktemp("models") / "llama")
+
+
+@pytest.fixture(scope="session")
+def tiny_profile(tiny_llama: Path) -> xr.Dataset:
+    from numerics import load_model, profile
+
+    return profile(load_model(str(tiny_llama)), distances=(0, 3))

@@ -1,0 +1,135 @@
+"""The command line: what a user types, reads, and gets for a wrong argument."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from numerics import cli, load_model, profile, results
+from numerics.errors import InvalidArgument
+
+
+def run(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "numerics", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, env=os.environ | environment, check=False)
+
+
+def refused(finished: subprocess.CompletedProcess[str], *words: str) -> None:
+    """Exit status 2, nothing on stdout, one line on stderr that holds the words."""
+    assert finished.returncode == 2, finished.stderr
+    assert finished.stdout == ""
+    lines = finished.stderr.strip().splitlines()
+    assert len(lines) == 1, finished.stderr
+    assert "; " in lines[0], "cause and next step"
+    for word in words:
+        assert word in lines[0]
+
+
+def loaded_by(code: str) -> set[str]:
+    """Names of the heavy libraries that `code` imports, in a process of its own."""
+    heavy = "{'torch', 'transformers', 'xarray', 'plotly', 'pandas', 'scipy'}"
+    script = f"import sys\n{code}\nprint(*sorted({heavy} & set(sys.modules)))"
+    finished = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(finished.stdout.splitlines()[-1].split())
+
+
+def test_version_and_help_import_no_torch() -> None:
+    for argument in ("--version", "--help", "profile --help"):
+        code = f"from numerics import cli\ntry: cli.app({argument.split()!r})\nexcept SystemExit: pass"
+        assert loaded_by(code) == set(), argument
+    assert run("--version").stdout.strip() == load_version()
+
+
+def load_version() -> str:
+    import numerics
+
+    return numerics.__version__
+
+
+def test_importing_the_package_imports_nothing_heavy() -> None:
+    assert loaded_by("import numerics") == set()
+    assert loaded_by("import numerics.results, numerics.errors") <= {"xarray", "pandas"}
+
+
+@pytest.mark.parametrize("suffix", [".nc", ".csv", ".parquet"])
+def test_profile_writes_what_the_function_returns(suffix: str, tiny_llama: Path, tmp_path: Path) -> None:
+    out = tmp_path / f"table{suffix}"
+    finished = run("profile", tiny_llama, "--out", out, "--distances", "0:8:4", "--form", "folded")
+    assert (finished.returncode, finished.stdout.strip()) == (0, str(out)), finished.stderr
+    dataset = profile(load_model(str(tiny_llama)), form="folded", distances=(0, 4, 8))
+    results.save(dataset, tmp_path / f"same{suffix}")
+    assert out.read_bytes() == (tmp_path / f"same{suffix}").read_bytes()
+    if suffix == ".nc":
+        assert np.array_equal(results.load(out)["profile"], dataset["profile"])
+
+
+def test_report_of_two_models(tiny_llama: Path, tmp_path: Path) -> None:
+    finished = run("report", tiny_llama, tiny_llama, "--out", tmp_path / "site", "--distances", "0,1")
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stdout.strip() == str(tmp_path / "site" / "index.html")
+    assert (tmp_path / "site" / "index.html").is_file()
+
+
+def test_models_prints_the_support_table() -> None:
+    finished = run("models")
+    assert finished.returncode == 0
+    assert finished.stdout.startswith("| model_type ")
+    assert "`gemma3_text`" in finished.stdout
+
+
+def test_whole_numbers() -> None:
+    assert cli.whole_numbers("0") == (0,)
+    assert cli.whole_numbers("2:128:2")[-1] == 128
+    assert cli.whole_numbers("0,1,4:12:4,12") == (0, 1, 4, 8, 12)
+    assert cli.whole_numbers("3:5") == (3, 4, 5)
+    for wrong in ("", "a", "1:", "5:3", "0:8:0", "0:8:-1", "1.5", "1:2:3:4"):
+        with pytest.raises(InvalidArgument, match="range like"):
+            cli.whole_numbers(wrong)
+
+
+class TestBadInput:
+    """One line with cause and next step, exit status 2, nothing half-written."""
+
+    def test_unknown_reference(self, tmp_path: Path) -> None:
+        refused(run("profile", tmp_path / "no-such-folder", "--out", tmp_path / "t.nc"), "no-such-folder")
+        assert list(tmp_path.iterdir()) == []
+
+    def test_hub_that_cannot_be_reached(self, tmp_path: Path) -> None:
+        cache = {"HF_HOME": str(tmp_path / "cache"), "HF_ENDPOINT": "http://127.0.0.1:9"}
+        refused(run("profile", "nobody/nothing", "--out", tmp_path / "t.nc", **cache), "nobody/nothing")
+        assert not (tmp_path / "t.nc").exists()
+
+    def test_distances_on_a_model_without_rotary_positions(self, tmp_path: Path) -> None:
+        from tests.models.tiny import save_tiny
+
+        folder = save_tiny("gpt2", tmp_path / "gpt2")
+        refused(
+            run("profile", folder, "--out", tmp_path / "t.nc", "--distances", "0,1"), "learned absolute", "distances"
+        )
+        assert not (tmp_path / "t.nc").exists()
+
+    def test_unknown_suffix_is_refused_before_any_work(self, tmp_path: Path) -> None:
+        refused(run("profile", "no/matter", "--out", tmp_path / "t.xlsx"), ".parquet")
+
+    def test_folder_that_cannot_be_written(self, tiny_llama: Path, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("in the way")
+        refused(run("profile", tiny_llama, "--out", tmp_path / "file" / "t.nc"), "file")
+        refused(run("report", tiny_llama, "--out", tmp_path / "file" / "site"), "file")
+
+    def test_folder_that_is_not_a_report_is_not_replaced(self, tiny_llama: Path, tmp_path: Path) -> None:
+        (tmp_path / "thesis").mkdir()
+        (tmp_path / "thesis" / "chapter.txt").write_text("precious")
+        refused(run("report", tiny_llama, "--out", tmp_path / "thesis"), "thesis")
+        assert (tmp_path / "thesis" / "chapter.txt").read_text() == "precious"
+
+    def test_wrong_form_range_and_dtype(self, tiny_llama: Path, tmp_path: Path) -> None:
+        refused(run("profile", tiny_llama, "--out", tmp_path / "t.nc", "--form", "cooked"), "cooked", "folded")
+        refused(run("profile", tiny_llama, "--out", tmp_path / "t.nc", "--distances", "9:1"), "9:1")
+        refused(run("profile", tiny_llama, "--out", tmp_path / "t.nc", "--distances", "-3"), "-3")
+        with pytest.raises(InvalidArgument, match="float64"):
+            load_model(str(tiny_llama), dtype="int8")

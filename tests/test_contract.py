@@ -1,0 +1,97 @@
+"""The code is held to docs/CONTRACT.md: names, defaults and results are read from the page itself."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+import typer.main
+import xarray as xr
+
+import numerics
+from numerics import cli
+from numerics.models import Model
+
+PAGE = (Path(__file__).parents[1] / "docs" / "CONTRACT.md").read_text(encoding="utf-8")
+STANDING, RESERVED = PAGE.split("### Reserved")[0], PAGE.split("### Reserved")[1].split("## Model")[0]
+COMMANDS = typer.main.get_command(cli.app).commands  # type: ignore[attr-defined]
+
+
+def rows(part: str) -> list[list[str]]:
+    """Cells of the table rows that start with a command."""
+    cells = (re.split(r"(?<!\\)\|", line)[1:-1] for line in part.splitlines() if line.startswith("| `"))
+    return [[cell.strip().replace("\\|", "|") for cell in row] for row in cells]
+
+
+def command_words(cell: str) -> str:
+    found = re.match(r"`(?:numerics|python -m checks) (\S+)", cell)
+    assert found is not None, cell
+    return found.group(1).rstrip("`")
+
+
+def test_commands_are_those_of_the_page() -> None:
+    assert set(COMMANDS) == {command_words(row[0]) for row in rows(STANDING)}
+    assert {"profile", "report", "models"} <= set(COMMANDS)
+
+
+@pytest.mark.parametrize("row", rows(STANDING), ids=lambda row: command_words(row[0]))
+def test_options_and_defaults_are_those_of_the_page(row: list[str]) -> None:
+    command = COMMANDS[command_words(row[0])]
+    options = {flag: parameter for parameter in command.params for flag in parameter.opts if flag.startswith("--")}
+    for flag, default in re.findall(r"\[(--[\w-]+) ([^\]]+)\]", row[0]):
+        assert str(options[flag].default) == default.split("|")[0], flag
+    for flag in re.findall(r"(?<!\[)(--[\w-]+) F", row[0]):
+        assert options[flag].required, flag
+
+
+@pytest.mark.parametrize("row", rows(STANDING), ids=lambda row: command_words(row[0]))
+def test_functions_take_the_arguments_of_the_page(row: list[str]) -> None:
+    for path, listed in re.findall(r"`numerics\.([\w.]+)\(([^)]*)\)`", row[1]):
+        function = numerics
+        for name in path.split("."):
+            function = getattr(function, name)
+        if listed != "…":
+            assert list(inspect.signature(function).parameters)[: len(listed.split(", "))] == listed.split(", ")
+
+
+def test_load_model_has_the_signature_of_the_page() -> None:
+    assert "`numerics.load_model(reference, dtype=None, revision=None) -> Model`" in PAGE
+    parameters = inspect.signature(numerics.load_model).parameters
+    assert list(parameters) == ["reference", "dtype", "revision"]
+    assert parameters["dtype"].default is parameters["revision"].default is None
+    assert numerics.Model is Model
+
+
+def test_report_distances_are_those_of_the_page() -> None:
+    from numerics.report import DEFAULT_DISTANCES
+
+    found = re.search(r"`--distances` default ([\d,]+) on rotary models", PAGE)
+    assert found is not None
+    assert tuple(int(number) for number in found.group(1).split(",")) == DEFAULT_DISTANCES
+
+
+def test_a_profile_has_the_variables_and_attrs_of_the_page(tiny_profile: xr.Dataset) -> None:
+    (row,) = (row for row in rows(STANDING) if command_words(row[0]) == "profile")
+    named = {name for group in re.findall(r"`([^`(]+)[^`]*`", row[2]) for name in group.split(", ")}
+    assert named <= set(tiny_profile.data_vars)
+    assert tiny_profile["profile"].dims == ("layer", "head", "distance", "coordinate")
+    assert list(tiny_profile["coordinate"].values) == ["a", "b", "c", "d"]
+    assert tiny_profile["type"].dims == ("layer", "head", "distance")
+    assert tiny_profile["baseline"].dims == ("coordinate",)
+    found = re.search(r"attrs of every Dataset: `([^`]+)`", PAGE)
+    assert found is not None
+    assert set(found.group(1).split(", ")) | {"form", "qk_norm"} <= set(tiny_profile.attrs)
+
+
+def test_the_model_has_the_five_views() -> None:
+    for view in ("heads", "positions", "vocabulary", "attention", "forward"):
+        assert hasattr(Model, view)
+
+
+def test_reserved_names_are_not_taken() -> None:
+    for row in rows(RESERVED):
+        assert command_words(row[0]) not in COMMANDS
+        for name in re.findall(r"`numerics\.(\w+)\(", row[1]):
+            assert not hasattr(numerics, name)

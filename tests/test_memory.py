@@ -66,7 +66,10 @@ def sharded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from safetensors.torch import save_file
 
     folder = tmp_path_factory.mktemp("sharded")
-    ends = {"model.embed_tokens.weight": torch.ones(VOCABULARY, WIDTH).bfloat16(), "model.norm.weight": torch.ones(WIDTH)}
+    ends = {
+        "model.embed_tokens.weight": torch.ones(VOCABULARY, WIDTH).bfloat16(),
+        "model.norm.weight": torch.ones(WIDTH),
+    }
     shards = [layer_tensors(layer) for layer in range(LAYERS)]
     shards[0] |= ends
     index: dict[str, str] = {}
@@ -112,9 +115,7 @@ def one_gguf(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("kind", ["sharded", "one_gguf"])
 def test_peak_memory_of_a_profile_is_near_one_layer(kind: str, request: pytest.FixtureRequest) -> None:
     path: Path = request.getfixturevalue(kind)
-    finished = subprocess.run(
-        [sys.executable, "-c", MEASURE, str(path)], capture_output=True, text=True, check=False
-    )
+    finished = subprocess.run([sys.executable, "-c", MEASURE, str(path)], capture_output=True, text=True, check=False)
     assert finished.returncode == 0, finished.stderr
     peak = int(finished.stdout)
     assert peak < ALLOWED, f"{peak / 1e6:.0f} MB above imports, {ALLOWED / 1e6:.0f} allowed"

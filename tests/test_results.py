@@ -56,6 +56,7 @@ def test_netcdf_gives_back_what_was_saved(tmp_path: Path) -> None:
     path = tmp_path / "profile.nc"
     save(made_up(), path)
     back = load(path)
+    path.unlink()  # it is in memory, not tied to the file
     xr.testing.assert_identical(
         back.drop_vars(["type", "stack", "coordinate"]), made_up().drop_vars(["type", "stack", "coordinate"])
     )
@@ -64,9 +65,6 @@ def test_netcdf_gives_back_what_was_saved(tmp_path: Path) -> None:
         assert back[name].values.tolist() == made_up()[name].values.tolist()
     assert back["symmetric_spectrum"].dtype == np.float32
     assert back.attrs["zero_heads"] == 1
-    # In memory, not tied to the file.
-    path.unlink()
-    assert float(back["trace_ratio"].sum()) == float(made_up()["trace_ratio"].sum())
 
 
 def test_saved_twice_is_saved_alike(tmp_path: Path) -> None:

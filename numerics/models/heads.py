@@ -60,7 +60,7 @@ class HeadWeights:
     Query head `h` reads key/value head `kv_head(h) = h // (H / G)`.
     `norm` is the norm whose output the attention reads (None: the raw residual stream, which for a post-norm
     model is itself the output of an earlier norm), `post_norm` the one between the attention and the residual stream.
-    `scale` multiplies q·k; with a `softcap` c the score is `c·tanh(s/c)`; with a `window` w query i sees keys j > i − w.
+    `scale` multiplies q·k; with a `softcap` c the score is `c·tanh(s/c)`; with a `window` w query i sees keys > i − w.
     """
 
     model: str

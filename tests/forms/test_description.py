@@ -86,5 +86,5 @@ def test_what_is_within_the_noise_counts_as_zero() -> None:
     assert describe(turned, noise=1e-12).type == "antisymmetric"
     assert describe(turned).type == "I+"
     assert describe(1e-13 * turned, noise=1e-12).type == "zero"
-    nearly = np.diag([1e-3, 1e-13]) + 5 * turned  # the smaller eigenvalue of S is noise, the larger is not
+    nearly = np.diag([1e-5, 1e-13]) + 5 * turned  # the smaller eigenvalue of S is noise, though 1e-8 of the larger
     assert describe(nearly, noise=1e-12).n_positive == 1

@@ -97,6 +97,7 @@ def degenerate_heads() -> dict[str, tuple[Float, Float]]:
         "zero key": (np.zeros((n, width)), W_Q),
         "rows of very different length": (W_K * np.logspace(-6, 0, n)[:, None], W_Q),
         "key and query of very different size": (1e-30 * W_K, 1e20 * W_Q),
+        "so small that squares are zero": (1e-170 * W_K, 1e-170 * W_Q),
     }
 
 
@@ -113,6 +114,16 @@ def test_degenerate_heads_have_the_full_matrix_s_numbers(name: str) -> None:
         assert agree(numbers.profile, profile_by_definition(L), AGREEMENT)
         assert numbers.n_positive == extras_by_definition(L)["n_positive"]
         assert numbers.n_negative == extras_by_definition(L)["n_negative"]
+
+
+def test_a_small_symmetric_part_is_not_taken_for_noise() -> None:
+    """`W_Q = [v; −u] + ε W_K`, `W_K = [u; v]`: S = ε W_KᵀW_K, semidefinite, of relative size 1e-10: above the noise."""
+    u, v = np.random.default_rng(13).standard_normal((2, 8, 200))
+    W_K = np.concatenate([u, v])
+    numbers = describe(*_form(W_K, np.concatenate([v, -u]) + 1e-10 * W_K))
+    assert numbers.type == "I+"
+    assert (numbers.n_positive, numbers.n_negative) == (16, 0)
+    assert 1e-21 < numbers.symmetric_energy < 1e-19
 
 
 def _form(W_K: Float, W_Q: Float) -> tuple[Float, float]:

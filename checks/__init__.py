@@ -1,0 +1,1 @@
+"""Formal against numeric, and benchmarks. Run from a checkout: `python -m checks …`."""

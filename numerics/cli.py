@@ -82,10 +82,10 @@ def report(
     revision: Revision = None,
 ) -> None:
     """Static site with the pictures and tables of one or several models; open its index.html."""
-    from numerics.report import check_replaceable, write
+    from numerics.report import check_place, write
 
     deltas = None if distances is None else whole_numbers(distances)
-    check_replaceable(out)
+    check_place(out)
     print(write([_profile(model, revision, form, deltas) for model in models or [DEFAULT_MODEL]], out))
 
 

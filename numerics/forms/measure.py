@@ -89,6 +89,8 @@ def profile(
     listed = ",".join(map(str, deltas))
     table.attrs = {
         **model.provenance(f"numerics profile {model.source} --form {form} --distances {listed}"),
+        "width": str(model.width),
+        "head_dim": str(model.head_dim),
         "form": form,
         "qk_norm": "gain-folded" if qk_norms else "none",
         "zero_heads": int((table["type"] == "zero").any("distance").sum()),

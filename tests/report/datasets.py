@@ -88,7 +88,8 @@ def blank(data: xr.Dataset, layer: int, head: int, kind: str) -> None:
 
 ROTARY = dataset("tiny-rotary", 6, 4, (0, 1, 4, 16), "rotary", seed=3)
 ABSOLUTE = dataset("tiny-absolute", 7, 12, seed=5)
-EVIL_NAME = "<script>document.title='owned'</script><img src=x onerror=document.title='owned'>"
+# `<b>` and `&lt;` are what Plotly would read as markup.
+EVIL_NAME = "<script>document.title='owned'</script><b>bold</b>&lt;<img src=x onerror=document.title='owned'>"
 # Text that would end a script, start markup for Plotly, or end a line of JavaScript.
 EVIL = dataset(
     EVIL_NAME, 2, 3, seed=9, source="</script><b>bold</b>", created_by="a\u2028b & 'c' \"d\"", form="<i>raw</i>"

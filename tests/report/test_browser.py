@@ -85,7 +85,7 @@ def column(page: Page, name: str) -> list[str]:
     return [row[heads.index(name)] for row in rows(page)]
 
 
-# --- first view ----------------------------------------------------------------------------------------------------------
+# --- first view -------------------------------------------------------------------------------------------------------
 
 
 def test_the_page_stands_with_the_network_off(visit: Visit, site: Path) -> None:
@@ -136,7 +136,11 @@ def test_a_click_on_a_point_opens_its_head(visit: Visit, site: Path) -> None:
     page.mouse.move(x - 30, y - 30)
     page.mouse.move(x, y, steps=4)
     page.wait_for_selector("#tetrahedron .hovertext")
-    page.mouse.click(x, y)
+    # Plotly looks at the pressed button when it draws: let it draw, however slow the machine.
+    page.mouse.down()
+    visit.settle()
+    page.wait_for_timeout(200)
+    page.mouse.up()
     page.wait_for_selector("#card[open]")
     assert page.locator("#card-title").inner_text() == f"Head {name}"
     mark = trace(page, OPEN_HEAD)
@@ -145,7 +149,7 @@ def test_a_click_on_a_point_opens_its_head(visit: Visit, site: Path) -> None:
     )
 
 
-# --- controls ------------------------------------------------------------------------------------------------------------
+# --- controls ---------------------------------------------------------------------------------------------------------
 
 
 def test_the_slider_moves_the_points_by_keyboard(visit: Visit, site: Path) -> None:
@@ -174,7 +178,10 @@ def test_colour_by_type_tells_types_apart_by_shape_too(visit: Visit, site: Path)
     visit.settle()
     t = trace(page, HEADS)
     kinds = [ROTARY["type"].values[(*map(int, n.split(".")), 0)] for n in t["customdata"]]
-    looks = {kind: (colour, symbol) for kind, colour, symbol in zip(kinds, t["marker"]["color"], t["marker"]["symbol"], strict=True)}
+    looks = {
+        kind: (colour, symbol)
+        for kind, colour, symbol in zip(kinds, t["marker"]["color"], t["marker"]["symbol"], strict=True)
+    }
     assert [looks[k] for k in kinds] == list(zip(t["marker"]["color"], t["marker"]["symbol"], strict=True))
     assert len({c for c, _ in looks.values()}) == len({s for _, s in looks.values()}) == len(looks) == 3
 
@@ -207,7 +214,9 @@ def test_models_lie_side_by_side_and_turn_together(visit: Visit, site: Path) -> 
     page.locator("#tetrahedron .plot").nth(0).focus()
     page.keyboard.press("ArrowLeft")
     visit.settle()
-    eyes = page.evaluate("[...document.querySelectorAll('#tetrahedron .plot')].map((p) => p._fullLayout.scene.camera.eye)")
+    eyes = page.evaluate(
+        "[...document.querySelectorAll('#tetrahedron .plot')].map((p) => p._fullLayout.scene.camera.eye)"
+    )
     assert eyes[0] == eyes[1]
     assert eyes[0]["x"] < 0.1  # from 0.25, turned to the left
     page.select_option("#model", label="tiny-absolute")
@@ -225,11 +234,15 @@ def test_a_drag_turns_the_tetrahedron_and_a_new_distance_keeps_the_view(visit: V
     before = page.evaluate(eye)
     page.mouse.move(box["x"] + 60, box["y"] + 60)
     page.mouse.down()
-    page.mouse.move(box["x"] + 220, box["y"] + 90, steps=6)
+    for step in range(1, 7):
+        # A frame for each step: a busy machine would otherwise merge them.
+        page.mouse.move(box["x"] + 60 + 30 * step, box["y"] + 60 + 5 * step)
+        visit.settle()
     page.mouse.up()
     page.wait_for_timeout(300)
     turned = page.evaluate(eye)
-    assert abs(turned["x"] - before["x"]) > 0.2
+    # The size of the turn depends on the frames drawn; any is far above rounding.
+    assert abs(turned["x"] - before["x"]) > 0.02
     page.focus("#distance")
     page.keyboard.press("ArrowRight")
     visit.settle()
@@ -247,7 +260,7 @@ def test_shares_of_types_are_the_counts_of_each_layer(visit: Visit, site: Path) 
     assert {name.replace("−", "-") for name, _ in bars} == set(kinds.ravel()) - {""}
 
 
-# --- table ---------------------------------------------------------------------------------------------------------------
+# --- table ------------------------------------------------------------------------------------------------------------
 
 
 def test_the_table_sorts_with_missing_numbers_last(visit: Visit, site: Path) -> None:
@@ -272,25 +285,24 @@ def test_heads_sort_as_numbers_and_not_as_text(visit: Visit, site: Path) -> None
     assert column(page, "head")[:13] == [f"0.{i}" for i in range(12)] + ["1.0"]
 
 
-@pytest.mark.parametrize(
-    ("query", "wanted"),
-    [
-        ("5.", lambda name, kind, a: name.startswith("5.")),
-        ("5.1", lambda name, kind, a: name == "5.1"),
-        ("I+", lambda name, kind, a: kind == "I+"),
-        ("I−", lambda name, kind, a: kind == "I-"),
-        ("a>0.4 ii", lambda name, kind, a: a > 0.4 and kind == "II"),
-        ("nothing", lambda name, kind, a: False),
-    ],
-)
-def test_the_table_is_searched(visit: Visit, site: Path, query: str, wanted: Any) -> None:
+def test_the_table_is_searched(visit: Visit, site: Path) -> None:
     page = visit.open(site, "#model=tiny-absolute")
-    page.fill("#search", query)
-    visit.settle()
-    kinds, profile = ABSOLUTE["type"].values, np.round(ABSOLUTE["profile"].values, 4)
-    expected = [f"{i}.{j}" for i, j in np.ndindex(7, 12) if wanted(f"{i}.{j}", kinds[i, j, 0], profile[i, j, 0, 0])]
-    assert column(page, "head") == expected
-    assert page.locator(".count").inner_text() == f"{len(expected)} of 84 heads"
+    kinds, profile = ABSOLUTE["type"].values[..., 0], np.round(ABSOLUTE["profile"].values[:, :, 0], 4)
+    a, c = profile[..., 0], profile[..., 2]
+    layer, head = np.indices(kinds.shape)
+    for query, wanted in {
+        "5.": layer == 5,
+        "5.1": (layer == 5) & (head == 1),
+        "I+": kinds == "I+",
+        "I−": kinds == "I-",
+        "a>0.4 ii": (a > 0.4) & (kinds == "II"),
+        "c<0.01": c < 0.01,
+        "nothing": np.zeros_like(a, dtype=bool),
+    }.items():
+        page.fill("#search", query)
+        visit.settle()
+        assert column(page, "head") == [f"{i}.{j}" for i, j in np.argwhere(wanted)], query
+        assert page.locator(".count").inner_text() == f"{wanted.sum()} of 84 heads"
 
 
 def test_rows_by_keyboard(visit: Visit, site: Path) -> None:
@@ -305,7 +317,7 @@ def test_rows_by_keyboard(visit: Visit, site: Path) -> None:
     page.wait_for_selector("#card[open]")
     assert page.locator("#card-title").inner_text() == "Head 0.2"
     page.keyboard.press("ArrowRight")
-    page.wait_for_function("document.querySelector('#card-title').textContent === 'Head 0.3'")
+    visit.until("document.querySelector('#card-title').textContent === 'Head 0.3'")
     page.keyboard.press("Escape")
     page.wait_for_selector("#card:not([open])", state="attached")
     assert page.evaluate("document.activeElement.dataset.head") == "0.2"
@@ -321,14 +333,16 @@ def test_a_head_without_a_profile_is_missing_and_not_zero(visit: Visit, site: Pa
     assert not [r for r in rows(page) if r[0] == "3.3"], "a layer with fewer heads shows no head it lacks"
 
 
-# --- head card -----------------------------------------------------------------------------------------------------------
+# --- head card --------------------------------------------------------------------------------------------------------
 
 
 def test_the_address_opens_a_head(visit: Visit, site: Path) -> None:
     page = visit.open(site, "#head=5.1")
     page.wait_for_selector("#card[open] .plot.line .main-svg")
     assert page.locator("#card-title").inner_text() == "Head 5.1"
-    pairs = page.evaluate("[...document.querySelectorAll('#card .numbers div')].map((d) => [...d.children].map((c) => c.textContent))")
+    pairs = page.evaluate(
+        "[...document.querySelectorAll('#card .numbers div')].map((d) => [...d.children].map((c) => c.textContent))"
+    )
     shown = dict(pairs)
     for i, letter in enumerate("abcd"):
         assert shown[letter] == f"{ROTARY['profile'].values[5, 1, 0, i]:.4f}"
@@ -346,7 +360,7 @@ def test_the_address_names_the_model_too(visit: Visit, site: Path) -> None:
     page.wait_for_selector("#card[open]")
     assert page.locator("#card h3").all_inner_texts() == ["tiny-absolute"]
     page.goto(site.as_uri() + "#model=tiny-rotary&with=tiny-absolute&head=6.11")
-    page.wait_for_function("document.querySelectorAll('#card h3').length === 2")
+    visit.until("document.querySelectorAll('#card h3').length === 2")
     assert "This model has no head 6.11." in page.locator("#card").inner_text()
     page.keyboard.press("Escape")
     page.wait_for_selector("#card:not([open])", state="attached")
@@ -360,7 +374,7 @@ def test_a_missing_head_has_a_card_without_numbers(visit: Visit, site: Path) -> 
     assert page.locator("#card .plot").count() == 0
 
 
-# --- texts, downloads, themes, sizes -------------------------------------------------------------------------------------
+# --- texts, downloads, themes, sizes ----------------------------------------------------------------------------------
 
 
 def test_a_model_named_script_is_text(visit: Visit, site: Path) -> None:
@@ -402,7 +416,8 @@ LUMINANCE = """() => {
   const css = getComputedStyle(document.documentElement);
   const light = (name) => {
     const n = parseInt(css.getPropertyValue(name).trim().slice(1), 16);
-    const [r, g, b] = [n >> 16, (n >> 8) & 255, n & 255].map((v) => v / 255).map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    const linear = (v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    const [r, g, b] = [n >> 16, (n >> 8) & 255, n & 255].map((v) => linear(v / 255));
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;
   };
   const ratio = (x, y) => (Math.max(x, y) + 0.05) / (Math.min(x, y) + 0.05);

@@ -31,9 +31,17 @@ class Visit:
 
     def open(self, index: Path, address: str = "") -> Page:
         self.page.goto(index.as_uri() + address)
-        self.page.wait_for_function("document.querySelector('#tetrahedron .plot')?._fullLayout?.scene?._scene?.glplot")
+        self.until("document.querySelector('#tetrahedron .plot')?._fullLayout?.scene?._scene?.glplot !== undefined")
         self.settle()
         return self.page
+
+    def until(self, condition: str) -> None:
+        """Wait until a JavaScript expression is true. (`wait_for_function` uses `eval`, which the page forbids.)"""
+        for _ in range(300):
+            if self.page.evaluate(condition) is True:
+                return
+            self.page.wait_for_timeout(100)
+        raise AssertionError(f"never true: {condition}")
 
     def settle(self) -> None:
         """Until the frame that draws the last change is over."""

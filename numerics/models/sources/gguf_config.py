@@ -8,6 +8,7 @@ StarCoder2 (none), Gemma 2's and 3's query scale, Gemma 3's pattern of layers.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -137,6 +138,7 @@ def gguf_config(header: GgufHeader) -> Any:
         f.refuse("values and keys have different lengths")
     if "token_embd.weight" not in header.tensors:
         raise UnusableCheckpoint(f"{header.file} holds no token_embd.weight", "use a .gguf file of the whole model")
+    _check_sizes(f)
     common = {
         "vocab_size": header.tensors["token_embd.weight"].shape[0],
         "tie_word_embeddings": "output.weight" not in header.tensors,
@@ -145,6 +147,19 @@ def gguf_config(header: GgufHeader) -> Any:
         "pad_token_id": header.fields.get("tokenizer.ggml.padding_token_id"),
     }
     return make_config({**common, **ARCHITECTURES[architecture](f)}, where=str(header.file))
+
+
+def _check_sizes(f: Fields) -> None:
+    """Layers and width as the metadata say must be those of the tensors: a damaged number could be any size."""
+    found = {int(name.split(".")[1]) for name in f.header.tensors if re.match(r"blk\.\d+\.", name)}
+    layers, width = f.need("block_count"), f.need("embedding_length")
+    stored = f.header.tensors["token_embd.weight"].shape[-1]
+    if found != set(range(len(found))) or layers != len(found) or width != stored or not 0 < f.heads <= width:
+        raise UnusableCheckpoint(
+            f"{f.header.file}: the metadata say {layers} layers, width {width} and {f.heads} heads, "
+            f"the tensors {len(found)} layers and width {stored}",
+            "copy or download the file again",
+        )
 
 
 def _shape(f: Fields) -> dict[str, Any]:

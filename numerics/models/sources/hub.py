@@ -54,7 +54,7 @@ def from_hub(repo: str, revision: str | None) -> Source:
     listing: Listing | None = None
     try:
         listing = _list(repo, revision)
-        folder = _fetch(repo, listing)
+        folder = _fetch(repo, revision, listing)
     except _UnreachableHubError as unreachable:
         folder = _cached(repo, revision, unreachable)
     hashes = _verify(repo, folder, listing)
@@ -111,14 +111,18 @@ def _refuse_without_safetensors(what: str, files: list[str]) -> None:
     raise UnusableCheckpoint(f"{what} holds no safetensors weights", "use a repository that does")
 
 
-def _fetch(repo: str, listing: Listing) -> Path:
-    """Download the wanted files of a commit; config.json first, because it can end the matter."""
+def _fetch(repo: str, revision: str | None, listing: Listing) -> Path:
+    """Download the wanted files of a commit; config.json first, because it can end the matter.
+
+    The rest is asked for by the revision's own name: then the hub's cache notes which commit that is, for later runs
+    without the hub.
+    """
     from huggingface_hub import hf_hub_download, snapshot_download
 
     try:
         config = Path(hf_hub_download(repo, "config.json", revision=listing.commit))
         read_config(config.parent)
-        return Path(snapshot_download(repo, revision=listing.commit, allow_patterns=sorted(listing.sha256)))
+        folder = Path(snapshot_download(repo, revision=revision, allow_patterns=sorted(listing.sha256)))
     except NumericsError:
         raise
     except Exception as error:  # as in _list
@@ -126,6 +130,9 @@ def _fetch(repo: str, listing: Listing) -> Path:
             f"{repo} could not be downloaded ({type(error).__name__}: {(str(error).splitlines() or [''])[0]:.160})",
             f"try again; {OFFLINE_STEP}",
         ) from error
+    if folder.name != listing.commit:
+        raise ModelNotFound(f"{repo} changed on the hub while it was being downloaded", "run the same command again")
+    return folder
 
 
 def _cached(repo: str, revision: str | None, unreachable: _UnreachableHubError) -> Path:

@@ -90,6 +90,15 @@ def test_header_and_data_agree_with_the_gguf_package(
         np.testing.assert_array_equal(np.concatenate(blocks).reshape(tensor.shape), tensors[stored.name])
 
 
+def test_a_vocabulary_is_stepped_over_and_what_follows_is_read(tmp_path: Path) -> None:
+    words = [f"word-{i}" * (i % 3) for i in range(5000)]
+    fields = {"x.words": words, "x.scores": [float(i) for i in range(5000)], "x.after": 7}
+    header = read_gguf_header(write_plain(tmp_path / "v.gguf", fields, {"t": np.ones((2, 3), np.float32)}))
+    assert header.fields["x.words"] == header.fields["x.scores"] == LongArray(5000)
+    assert header.fields["x.after"] == 7
+    assert header.tensors["t"].shape == (2, 3)
+
+
 def test_float_settings_are_the_decimal_that_was_written(good: Path) -> None:
     """A file holds float32(1e-6) = 9.99999997e-07; the config it came from said 1e-6."""
     assert read_gguf_header(good).fields["qwen3.attention.layer_norm_rms_epsilon"] == 1e-6
@@ -105,7 +114,7 @@ def test_blocks_of_rows_give_what_the_whole_gives(kind: str, tmp_path: Path, mon
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-    monkeypatch.setattr(gguf_file, "BLOCK_BYTES", 3 * quantised.shape[1])
+    monkeypatch.setattr(gguf_file, "BLOCK_BYTES", 3 * quantised.nbytes // 37)
     tensor = read_gguf_header(tmp_path / "q.gguf").tensors["t"]
     found = list(read_rows(tmp_path / "q.gguf", tensor))
     assert [rows.start for rows, _ in found] == list(range(0, 37, 3))
@@ -151,11 +160,12 @@ def test_no_damage_to_the_header_gives_anything_but_our_error(at: int, value: in
     raw[at] = value
     bad = good.with_name("damaged.gguf")
     bad.write_bytes(raw)
+    said = ""
     try:
-        source = resolve(str(bad))
-        source.weights.read("model.layers.0.self_attn.q_proj.weight")
+        resolve(str(bad)).weights.read("model.layers.0.self_attn.q_proj.weight")
     except NumericsError as error:
-        assert "\n" not in str(error)
+        said = str(error)
+    assert "\n" not in said
 
 
 def test_one_part_of_a_split_file_is_refused(tmp_path: Path) -> None:
@@ -173,7 +183,17 @@ def test_a_tensor_the_architecture_does_not_have_is_refused(tmp_path: Path) -> N
         resolve(str(path))
 
 
-def test_a_layer_that_is_missing_stops_the_build(tmp_path: Path) -> None:
-    path = write_gguf(make("qwen3"), tmp_path / "a.gguf", extra={"block_count": 3})
-    with pytest.raises(UnusableCheckpoint, match=r"parameters have no weights, first model\.layers\.2"):
+@pytest.mark.parametrize("extra", [{"block_count": 3}, {"block_count": 1 << 31}, {"embedding_length": 63}])
+def test_sizes_that_are_not_those_of_the_tensors_are_refused(extra: dict[str, int], tmp_path: Path) -> None:
+    """A damaged layer count of two thousand million made transformers list as many layer types."""
+    path = write_gguf(make("qwen3"), tmp_path / "a.gguf", extra=extra)
+    with pytest.raises(UnusableCheckpoint, match="the tensors 2 layers and width 64"):
+        resolve(str(path))
+
+
+def test_a_missing_tensor_stops_the_build(tmp_path: Path) -> None:
+    module = make("qwen3")
+    del module.model.layers[1].mlp.up_proj
+    path = write_gguf(module, tmp_path / "a.gguf")
+    with pytest.raises(UnusableCheckpoint, match=r"1 parameters have no weights, first model\.layers\.1\.mlp\.up_proj"):
         resolve(str(path)).build()

@@ -1,4 +1,4 @@
-"""A local folder config.json + safetensors: values, names, hashes, and a one-line error for every kind of bad folder."""
+"""A local folder config.json + safetensors: values, names, hashes, and one line for every kind of bad folder."""
 
 from __future__ import annotations
 
@@ -237,11 +237,19 @@ def test_shards_of_different_versions_are_refused(sharded: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "index", ["{", "{}", '{"weight_map": {"a": "../../secret.safetensors"}}', '{"weight_map": {}}']
+    ("index", "said"),
+    [
+        ("{", "not a shard index"),
+        ("{}", "not a shard index"),
+        ('{"weight_map": {}}', "not safetensors files of its own folder"),
+        ('{"weight_map": {"a": "../outside.safetensors"}}', "not safetensors files of its own folder"),
+        ('{"weight_map": {"a": "pytorch_model.bin"}}', "not safetensors files of its own folder"),
+    ],
 )
-def test_a_wrong_index_is_refused(index: str, sharded: Path) -> None:
+def test_a_wrong_index_is_refused(index: str, said: str, sharded: Path) -> None:
+    shutil.copy(min(sharded.glob("*.safetensors")), sharded.parent / "outside.safetensors")
     (sharded / "model.safetensors.index.json").write_text(index)
-    with pytest.raises(UnusableCheckpoint, match=r"index\.json"):
+    with pytest.raises(UnusableCheckpoint, match=said):
         resolve(str(sharded))
 
 

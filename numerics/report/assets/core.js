@@ -1,0 +1,155 @@
+"use strict";
+/* The one name that the report's scripts share: models, state, hash, element builder, numbers.
+   Plain scripts, because module scripts do not load from disk. No markup is ever made from text: elements only. */
+const numericsReport = (() => {
+  const models = [];
+  const views = [];
+  const state = { model: null, other: null, head: null, distance: null, colour: "layer", baseline: true, curve: true };
+
+  /* One model as `data/<slug>.js` gives it, with its numbers by layer, head and distance. */
+  class Model {
+    constructor(entry) {
+      Object.assign(this, entry);
+      const p = this.data.profile;
+      this.heads = [];
+      if (!p) return;
+      for (let layer = 0; layer < p.layers; layer++) {
+        for (let head = 0; head < p.heads; head++) {
+          const start = (layer * p.heads + head) * p.distances.length;
+          const there = p.type.slice(start, start + p.distances.length).some((t) => t !== null);
+          if (there)
+            this.heads.push({ layer, head, name: `${layer}.${head}`, start, stack: p.stack ? p.stack[layer] : null });
+        }
+      }
+    }
+
+    find(name) {
+      return this.heads.find((head) => head.name === name) || null;
+    }
+
+    /* Index of a distance; a model without rotary positions has one form for all distances. -1: not measured. */
+    distanceIndex(distance) {
+      const distances = this.data.profile.distances;
+      return distances.length === 1 && !this.rotary() ? 0 : distances.indexOf(distance);
+    }
+
+    rotary() {
+      return /rotary|rope/i.test(this.attrs.positions || "");
+    }
+
+    value(column, head, at) {
+      const values = this.data.profile.columns[column];
+      return values && at >= 0 ? values[head.start + at] : null;
+    }
+
+    type(head, at) {
+      const p = this.data.profile;
+      const code = at >= 0 ? p.type[head.start + at] : null;
+      return code === null ? null : p.types[code];
+    }
+
+    profile(head, at) {
+      return ["a", "b", "c", "d"].map((name) => this.value(name, head, at));
+    }
+  }
+
+  const addModel = (entry) => models.push(new Model(entry));
+  const bySlug = (slug) => models.find((m) => m.slug === slug) || models.find((m) => m.label === slug) || null;
+  const shown = () => (state.other ? [state.model, state.other] : [state.model]);
+
+  /* Children are elements or text; text stays text. Attributes: `on…` adds a listener, false leaves it out. */
+  function el(tag, attributes, ...children) {
+    const node = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes || {})) {
+      if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+      else if (value === true) node.setAttribute(name, "");
+      else if (value !== false && value !== null && value !== undefined) node.setAttribute(name, value);
+    }
+    node.append(...children.flat().filter((child) => child !== null && child !== undefined));
+    return node;
+  }
+
+  /* A number for people: true minus, fixed decimals, an em dash where it is missing. */
+  function number(value, decimals) {
+    if (value === null || value === undefined) return "—";
+    return value.toFixed(decimals).replace("-", "−");
+  }
+
+  /* Union of the shown models' distances, in order; empty where no form depends on the distance. */
+  function distances() {
+    const lists = shown()
+      .filter((m) => m.data.profile)
+      .map((m) => ({ rotary: m.rotary(), values: m.data.profile.distances }));
+    const all = lists.flatMap(({ rotary, values }) => (rotary || values.length > 1 ? values : []));
+    return [...new Set(all)].sort((x, y) => x - y);
+  }
+
+  /* Whether a view has to draw again: what it depends on is not what it was. */
+  const seen = new Map();
+  function changed(view, ...inputs) {
+    const key = JSON.stringify([inputs, shown().map((m) => m.slug), state.distance, numericsReport.theme()]);
+    if (seen.get(view) === key) return false;
+    seen.set(view, key);
+    return true;
+  }
+
+  let queued = false;
+  /* Redraw once per frame, however many changes came in between. */
+  function update() {
+    if (queued) return;
+    queued = true;
+    requestAnimationFrame(() => {
+      queued = false;
+      const choices = distances();
+      if (choices.length && !choices.includes(state.distance)) state.distance = choices[0];
+      for (const draw of views) draw();
+    });
+  }
+
+  /* The address says what is looked at: #model=…&with=…&head=5.1 (model and with may be left out). */
+  function address(change) {
+    const next = { model: state.model, other: state.other, head: state.head, ...change };
+    const parts = [`model=${next.model.slug}`];
+    if (next.other) parts.push(`with=${next.other.slug}`);
+    if (next.head) parts.push(`head=${next.head}`);
+    return `#${parts.join("&")}`;
+  }
+
+  const go = (change) => {
+    location.hash = address(change);
+  };
+
+  function readAddress() {
+    const words = new URLSearchParams(location.hash.slice(1));
+    state.model = bySlug(words.get("model")) || state.model || models[0];
+    if (words.has("model")) state.other = bySlug(words.get("with"));
+    if (state.other === state.model) state.other = null;
+    state.head = words.get("head");
+    update();
+  }
+
+  function start() {
+    if (!models.length) return;
+    for (const view of numericsReport.starts) view();
+    window.addEventListener("hashchange", () => location.hash !== "#main" && readAddress());
+    readAddress();
+  }
+  document.addEventListener("DOMContentLoaded", start);
+
+  return {
+    models,
+    state,
+    shown,
+    distances,
+    addModel,
+    el,
+    number,
+    update,
+    changed,
+    address,
+    go,
+    starts: [], // functions that build a view's elements once
+    cardSections: [], // {key, title, draw(place, model, head)}, in the order shown
+    onUpdate: (draw) => views.push(draw),
+  };
+})();

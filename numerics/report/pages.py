@@ -1,0 +1,64 @@
+"""The pages of the report: the one place where a capability adds its own.
+
+How to add a page
+-----------------
+1. Write a function `data(dataset) -> dict` that turns the capability's Dataset into what the browser draws: plain
+   numbers, strings, lists, None for a missing number (`numerics.report.encode` has the roundings). It lands in
+   `data/<slug>.js` under the page's `key`, and scripts find it as `model.data[key]`. Each dataset is one model there.
+2. Put the page's own files into `assets/`: a body (`<key>.html`, sections with empty places) and scripts that fill it.
+   Scripts are plain files in the order listed (module scripts do not load from disk). They share the one name
+   `numericsReport` that `core.js` defines, build elements with `numericsReport.el` (text only, so nothing from a model
+   is ever read as markup), call `numericsReport.onUpdate(draw)`, and take their colours from
+   `numericsReport.colours()`.
+3. Append a `Page` to `PAGES`. It is written when at least one dataset holds all its `needs`; the navigation follows.
+
+How to add to the head card
+---------------------------
+The card (`#head=5.1`) is one per head, for all capabilities. A script calls
+`numericsReport.cardSections.push({key, title, draw(place, model, head)})`; the section is shown for the models that
+hold `key`. List the script in `CARD_SCRIPTS`, which every page loads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import xarray as xr
+
+from numerics.report import encode
+
+
+@dataclass(frozen=True)
+class Page:
+    """One HTML file of the site.
+
+    `file` is its name, `key` the name of its data and of its body `assets/<key>.html`, `title` heads it and its
+    entry in the navigation, `needs` are the variables a Dataset must hold to be shown, `data` makes its data,
+    `scripts` draw it.
+    """
+
+    file: str
+    key: str
+    title: str
+    needs: tuple[str, ...]
+    data: Callable[[xr.Dataset], dict[str, Any]]
+    scripts: tuple[str, ...]
+
+
+# Loaded first, by every page, in this order.
+SHARED_SCRIPTS = ("core.js", "plots.js", "controls.js", "models.js")
+# The head card and its sections; loaded by every page after its own scripts.
+CARD_SCRIPTS = ("card.js", "card_profile.js")
+
+PAGES: tuple[Page, ...] = (
+    Page(
+        file="index.html",
+        key="profile",
+        title="Profiles of attention heads",
+        needs=("profile",),
+        data=encode.profile,
+        scripts=("tetrahedron.js", "layers.js", "heads.js"),
+    ),
+)

@@ -62,6 +62,22 @@ def readme() -> None:
     page.write_text(f"{before}{start}\n{support_table()}\n{end}{rest.split(end)[1]}", encoding="utf-8")
 
 
+@app.command()
+def picture(
+    report: Annotated[Path, typer.Argument(help="Folder that `numerics report` wrote.")] = Path("report"),
+) -> None:
+    """Photograph a report for the README."""
+    from checks.chromium import chromium
+
+    with chromium() as browser:
+        page = browser.new_page(viewport={"width": 1120, "height": 1210}, device_scale_factor=1.5)
+        page.goto((report / "index.html").resolve().as_uri())
+        page.wait_for_selector("#tetrahedron .plot canvas")
+        page.evaluate("document.querySelector('#tetrahedron-title').scrollIntoView()")
+        page.wait_for_timeout(2000)  # until the slowest of software renderers has drawn the scene
+        page.screenshot(path=ROOT / "docs" / "report.png")
+
+
 @app.callback()
 def common() -> None:
     """Checks of the project, run from a checkout."""

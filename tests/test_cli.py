@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -126,6 +128,45 @@ class TestBadInput:
         (tmp_path / "thesis" / "chapter.txt").write_text("precious")
         refused(run("report", tiny_llama, "--out", tmp_path / "thesis"), "thesis")
         assert (tmp_path / "thesis" / "chapter.txt").read_text() == "precious"
+
+    @pytest.mark.parametrize("damage", ["cut", "header", "pickle", "half", "type", "gguf"])
+    def test_damaged_or_unsafe_checkpoints(self, damage: str, tiny_llama: Path, tmp_path: Path) -> None:
+        folder = tmp_path / "model"
+        shutil.copytree(tiny_llama, folder)
+        weights, config = folder / "model.safetensors", folder / "config.json"
+        reference, word = folder, "model.safetensors"
+        if damage == "cut":
+            weights.write_bytes(weights.read_bytes()[:-1000])
+        elif damage == "header":
+            weights.write_bytes(b"\xff" * 8 + weights.read_bytes()[8:])
+        elif damage == "pickle":
+            weights.rename(folder / "pytorch_model.bin")
+            word = "pytorch_model.bin"
+        elif damage == "half":
+            weights.rename(folder / "model-00001-of-00002.safetensors")
+            names = {"model.norm.weight": "model-00002-of-00002.safetensors"}
+            (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": names}))
+            word = "model-00002-of-00002.safetensors"
+        elif damage == "type":
+            config.write_text(json.dumps(json.loads(config.read_text()) | {"model_type": "my_own", "auto_map": {}}))
+            word = "my_own"
+        elif damage == "gguf":
+            reference = tmp_path / "model.gguf"
+            reference.write_bytes(b"GGUF" + bytes(20))
+            word = "model.gguf"
+        refused(run("profile", reference, "--out", tmp_path / "t.nc"), word)
+        assert not (tmp_path / "t.nc").exists()
+
+    def test_a_weight_that_is_not_finite(self, tiny_llama: Path, tmp_path: Path) -> None:
+        from safetensors.torch import load_file, save_file
+
+        folder = tmp_path / "overflowed"
+        shutil.copytree(tiny_llama, folder)
+        tensors = load_file(folder / "model.safetensors")
+        tensors["model.layers.1.self_attn.k_proj.weight"][20, 3] = float("inf")
+        save_file(tensors, folder / "model.safetensors")
+        refused(run("profile", folder, "--out", tmp_path / "t.nc"), "overflowed", "W_K", "layer 1", "head 1")
+        assert not (tmp_path / "t.nc").exists()
 
     def test_wrong_form_range_and_dtype(self, tiny_llama: Path, tmp_path: Path) -> None:
         refused(run("profile", tiny_llama, "--out", tmp_path / "t.nc", "--form", "cooked"), "cooked", "folded")

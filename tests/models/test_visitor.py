@@ -13,7 +13,7 @@ from numerics.models import Model, reach
 from numerics.models.visitor import AttentionCall, Site, admissible
 from tests.models.rebuild import unrotated
 from tests.models.test_architectures import EPS32
-from tests.models.tiny import TINY
+from tests.models.tiny import TINY, tiny_module
 from tests.models.truth import observe
 
 CASES = sorted(TINY)
@@ -196,3 +196,12 @@ def test_positions_are_refused_where_they_are_relative_and_used_where_they_are_n
             moved = float((model.forward(ids, shifted) - plain).abs().max())
             # Rotary scores see differences only: what is left is the rounding of the model's float32 angles.
             assert moved < 1e-4 if case == "llama" else moved > 1e-3, case
+
+
+def test_the_language_part_of_a_model_with_images_is_the_whole_models(tiny: Load, ids: torch.Tensor) -> None:
+    model = tiny("gemma3-with-images")
+    assert model.model_type == "gemma3_text"
+    with torch.no_grad():
+        whole = tiny_module("gemma3-with-images")(input_ids=ids).logits
+        # The same weights in the same order of operations; the wrapper rounds its √D to another type.
+        torch.testing.assert_close(model.forward(ids), whole, rtol=0, atol=1e-5)

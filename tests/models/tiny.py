@@ -130,6 +130,21 @@ TINY: dict[str, tuple[str, dict[str, Any]]] = {
             "layer_types": ["sliding_attention", "full_attention"],
         },
     ),
+    "gemma3-with-images": (
+        "gemma3",
+        {
+            "text_config": _LLAMA | {"head_dim": 24, "sliding_window": 5, "query_pre_attn_scalar": 40},
+            "vision_config": {
+                "hidden_size": 32,
+                "intermediate_size": 32,
+                "num_hidden_layers": 1,
+                "num_attention_heads": 2,
+                "image_size": 28,
+                "patch_size": 14,
+            },
+            "mm_tokens_per_image": 4,
+        },
+    ),
     "phi": ("phi", _LLAMA),
     "phi-qk-norm": ("phi", _LLAMA | {"qk_layernorm": True, "num_key_value_heads": 4}),
     "phi3": ("phi3", _LLAMA | {"sliding_window": 5, "pad_token_id": 0}),
@@ -194,12 +209,19 @@ def tiny_config(case: str) -> Any:
 
 def tiny_module(case: str, seed: int = 0) -> Any:
     """The transformers model of a case in float64, eager, every parameter random."""
-    from transformers import AutoModel, AutoModelForCausalLM, T5ForConditionalGeneration
+    from transformers import (
+        AutoModel,
+        AutoModelForCausalLM,
+        AutoModelForImageTextToText,
+        T5ForConditionalGeneration,
+    )
 
     config = tiny_config(case)
     encoder = config.model_type in ("bert", "roberta", "distilbert", "mpnet")
     torch.manual_seed(seed)
-    if config.model_type == "t5":
+    if config.model_type == "gemma3":
+        module = AutoModelForImageTextToText.from_config(config, attn_implementation="eager")
+    elif config.model_type == "t5":
         module = T5ForConditionalGeneration._from_config(config, attn_implementation="eager")
     else:
         module = (AutoModel if encoder else AutoModelForCausalLM).from_config(config, attn_implementation="eager")

@@ -2,44 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 
+from checks.chromium import chromium
 from numerics import report
 from tests.report.datasets import ABSOLUTE, EVIL, ROTARY
 from tests.report.visit import Visit
 
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--use-gl=swiftshader",
-    "--enable-unsafe-swiftshader",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-quic",
-]
-
-
-def chromium() -> str:
-    found = os.environ.get("NUMERICS_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    if not found:
-        pytest.fail("no Chromium: apt-get install chromium, or set NUMERICS_CHROMIUM to its path", pytrace=False)
-    return found
-
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+    with chromium() as running:
         yield running
-        running.close()
 
 
 @pytest.fixture

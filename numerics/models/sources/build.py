@@ -13,10 +13,21 @@ from numerics.models.sources.classes import MODEL_CLASSES
 if TYPE_CHECKING:
     import torch
 
+    from numerics.models.sources.safetensors_folder import FolderStore
+
 
 def build_from_folder(folder: Path, config: Any, dtype: torch.dtype | None) -> torch.nn.Module:
     """The model of a safetensors folder; `dtype=None` keeps the dtype of the file."""
     return _load(str(folder), config, str(folder), dtype=dtype or "auto", use_safetensors=True, local_files_only=True)
+
+
+def build_from_store(store: FolderStore, config: Any, dtype: torch.dtype | None, where: str) -> torch.nn.Module:
+    """The model of a config and a store's tensors; `dtype=None` keeps the dtype of the file."""
+    import torch
+
+    kept: torch.dtype = dtype or getattr(torch, store.dtype())
+    state = {name: torch.from_numpy(store.read(name)).to(kept) for name in store.names()}
+    return build_from_state(state, config, kept, where)
 
 
 def build_from_state(state: dict[str, torch.Tensor], config: Any, dtype: torch.dtype, where: str) -> torch.nn.Module:

@@ -59,6 +59,23 @@ def parameter_prefix(model_type: str) -> str:
 OLD_NAMES = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
 
 
+# Of a model that also sees pictures (Gemma 3 above 1B) the language part is read: what stands before its names.
+TEXT_PART = {
+    "language_model.model.": "model.",
+    "language_model.lm_head.": "lm_head.",
+    "model.language_model.": "model.",
+}
+
+
+def text_part(stored: list[str]) -> dict[str, str]:
+    """Names of a checkpoint's language part as a text model alone would have them; empty for a plain text model."""
+    parts = {
+        name: new + name.removeprefix(old) for name in stored for old, new in TEXT_PART.items() if name.startswith(old)
+    }
+    # The head lies beside `model.language_model` in checkpoints that transformers itself names.
+    return parts | {name: name for name in stored if parts and name.startswith("lm_head.")}
+
+
 def canonical_names(stored: list[str], model_class: ModelClass) -> dict[str, str]:
     """Map each stored tensor name to the parameter name in the class that `Source.build` returns.
 

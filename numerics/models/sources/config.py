@@ -37,6 +37,9 @@ def read_config(folder: Path) -> Any:
 def make_config(fields: dict[str, Any], where: str) -> Any:
     """`fields` (as in config.json) as a transformers config; `where` names their origin in errors."""
     model_type = fields["model_type"]
+    if model_type == "gemma3" and isinstance(fields.get("text_config"), dict):  # it also sees pictures: the text part
+        fields = fields["text_config"] | {"model_type": "gemma3_text"}
+        model_type = fields["model_type"]
     if model_type not in MODEL_CLASSES:
         refuse_architecture(model_type, where, needs_remote_code="auto_map" in fields)
     quantised = fields.get("quantization_config")
@@ -61,7 +64,7 @@ def make_config(fields: dict[str, Any], where: str) -> Any:
 def refuse_architecture(model_type: str, where: str, needs_remote_code: bool = False) -> None:
     """Raise `UnsupportedArchitecture`, naming what was asked for and what is known."""
     why = " and needs Python code from its repository, which is never run" if needs_remote_code else ""
-    if model_type in ("gemma3",) or model_type.endswith(("_vl", "_omni")):
+    if model_type.endswith(("_vl", "_omni")):
         why = " (a multi-modal wrapper)"
     raise UnsupportedArchitecture(
         f"{where}: model_type {model_type!r:.80} is not supported{why}",

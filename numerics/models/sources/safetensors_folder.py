@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numerics.errors import UnusableCheckpoint
-from numerics.models.sources.classes import ModelClass, canonical_names
+from numerics.models.sources.classes import ModelClass, canonical_names, text_part
 
 Float = NDArray[np.float64]
 
@@ -51,6 +51,10 @@ class FolderStore:
         places = {name: place for file in self.files for name, place in read_header(file)}
         if len(self.files) > 1 or self.files[0].name != SINGLE:
             _check_index(folder / INDEX, places)
+        text = text_part(list(places))
+        self.is_part_of_a_wrapper = bool(text)
+        if text:
+            places = {new: places[name] for name, new in text.items()}
         canonical = canonical_names(list(places), model_class)
         self._places = {canonical[name]: place for name, place in places.items()}
 
@@ -77,14 +81,17 @@ class FolderStore:
                 f"use a checkpoint in one of {', '.join(FLOATS)}, or a .gguf file",
             )
         out = np.empty(math.prod(place.shape), dtype=np.float64)
-        with place.file.open("rb", buffering=0) as stream:
-            stream.seek(place.start)
-            for begin in range(0, out.size, BLOCK):
-                block = out[begin : begin + BLOCK]
-                raw = stream.read(block.size * FLOATS[place.dtype][1])
-                if len(raw) != block.size * FLOATS[place.dtype][1]:
-                    raise UnusableCheckpoint(f"{place.file} ends inside tensor {name}", "get the file again")
-                block[:] = _floats(raw, place.dtype)
+        try:
+            with place.file.open("rb", buffering=0) as stream:
+                stream.seek(place.start)
+                for begin in range(0, out.size, BLOCK):
+                    block = out[begin : begin + BLOCK]
+                    raw = stream.read(block.size * FLOATS[place.dtype][1])
+                    if len(raw) != block.size * FLOATS[place.dtype][1]:
+                        raise UnusableCheckpoint(f"{place.file} ends inside tensor {name}", "get the file again")
+                    block[:] = _floats(raw, place.dtype)
+        except OSError as error:  # the file was there when the model was opened
+            raise UnusableCheckpoint(f"{place.file} cannot be read any more ({error.strerror})", "try again") from error
         return out.reshape(place.shape)
 
     def _place(self, name: str) -> TensorPlace:

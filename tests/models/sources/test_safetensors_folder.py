@@ -50,7 +50,7 @@ def edit_config(folder: Path, **changes: Any) -> None:
     (folder / "config.json").write_text(json.dumps(fields))
 
 
-@pytest.mark.parametrize("case", TINY)
+@pytest.mark.parametrize("case", [case for case, (model_type, _) in TINY.items() if model_type != "gemma3"])
 def test_every_parameter_of_the_built_model_is_read_under_its_own_name(case: str, tmp_path: Path) -> None:
     module = tiny_module(case)
     module.save_pretrained(tmp_path / case)
@@ -191,7 +191,7 @@ BAD: dict[str, tuple[Callable[[Path], Any], type[NumericsError], str]] = {
     "config a list": (lambda f: (f / "config.json").write_text("[]"), UnusableCheckpoint, "no model_type"),
     "wrong field": (lambda f: edit_config(f, num_hidden_layers="two"), UnusableCheckpoint, "no valid config"),
     "unknown type": (lambda f: edit_config(f, model_type="rwkv"), UnsupportedArchitecture, "'rwkv'.*one of: bert"),
-    "multi-modal": (lambda f: edit_config(f, model_type="gemma3"), UnsupportedArchitecture, "multi-modal"),
+    "multi-modal": (lambda f: edit_config(f, model_type="qwen2_5_vl"), UnsupportedArchitecture, "multi-modal"),
     "remote code": (
         lambda f: edit_config(f, model_type="mine", auto_map={"AutoModel": "modeling_mine.Mine"}),
         UnsupportedArchitecture,

@@ -81,7 +81,7 @@ def report(
     ] = None,
     revision: Revision = None,
 ) -> None:
-    """Static site with the pictures and tables of one or several models; open its index.html."""
+    """Pictures and tables of models as a static site; open its index.html."""
     from numerics.report import check_place, write
 
     deltas = None if distances is None else whole_numbers(distances)
@@ -91,7 +91,7 @@ def report(
 
 @app.command()
 def models() -> None:
-    """Architectures that can be read, and how each stores and positions its heads."""
+    """Table of the architectures that can be read."""
     from numerics.models.support import support_table
 
     print(support_table())

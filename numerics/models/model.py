@@ -150,11 +150,13 @@ class Model:
             finally:
                 self._visited = []
 
-    def forward(self, ids: torch.Tensor, positions: torch.Tensor | None = None) -> torch.Tensor:
+    def forward(self, ids: torch.Tensor, positions: torch.Tensor | None = None, *, logits: bool = True) -> torch.Tensor:
         """Run the model on token ids (batch, T): logits (batch, T, V), or the last hidden states of an encoder.
 
-        `positions` (T,) or (batch, T), 0-based, replace 0…T−1 where the model takes them. A T5 reads the same ids in
-        its encoder and its decoder. Nothing is cached between calls; gradients flow if the caller enables them.
+        With `logits=False` the last hidden states (batch, T, D), final norm included, of any model: the unembedding
+        of a large vocabulary can cost more than all layers. `positions` (T,) or (batch, T), 0-based, replace 0…T−1
+        where the model takes them. A T5 reads the same ids in its encoder and its decoder. Nothing is cached between
+        calls; gradients flow if the caller enables them.
         """
         arch = self._architecture
         arguments: dict[str, Any] = {"input_ids": ids}
@@ -172,14 +174,21 @@ class Model:
             arguments["use_cache"] = False
         for site in self._visited:
             site.visits = 0
-        output = self._module(**arguments)
+        with_head = logits or arch.stacks is not None
+        output = (self._module if with_head else self._module.base_model)(**arguments, output_hidden_states=not logits)
         for site in self._visited:
             if site.visits != 1:
                 raise UnreachableAttention(
                     f"{self.name}: attention layer {site.layer} called the visitor {site.visits} times in one pass",
                     "use the transformers version that the project's constraints pin",
                 )
-        result: torch.Tensor = output.logits if hasattr(output, "logits") else output.last_hidden_state
+        result: torch.Tensor
+        if logits and arch.unembedding is not None:
+            result = output.logits
+        elif arch.stacks is not None:
+            result = output.decoder_hidden_states[-1]
+        else:
+            result = output.last_hidden_state
         return result
 
     @cached_property

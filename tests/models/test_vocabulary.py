@@ -83,3 +83,21 @@ def test_gemma_embeddings_carry_the_square_root_of_the_width(tiny: Load) -> None
     table = tiny("gemma3")._module.base_model.embed_tokens.weight.detach().numpy()
     np.testing.assert_allclose(ends.W_E, 8.0 * table, rtol=1e-15)
     assert np.array_equal(ends.W_U, table)
+
+
+@pytest.mark.parametrize("case", DECODERS)
+def test_hidden_states_without_logits_are_those_under_the_logits(case: str, tiny: Load, ids: torch.Tensor) -> None:
+    model = tiny(case)
+    with torch.no_grad():
+        hidden = model.forward(ids, logits=False)[0].double().numpy()
+        logits = model.forward(ids)[0].double().numpy()
+    ends = model.vocabulary
+    assert hidden.shape[0] == ids.shape[1]
+    if case == "opt-post-norm":  # the hidden states are narrowed to the width of the tokens first
+        assert hidden.shape[1] == 32
+        return
+    assert ends.W_U is not None
+    ours = (hidden @ ends.W_U.T + (0.0 if ends.b_U is None else ends.b_U)) * ends.logit_scale
+    if ends.logit_softcap is not None:
+        ours = ends.logit_softcap * np.tanh(ours / ends.logit_softcap)
+    np.testing.assert_allclose(ours, logits, rtol=0, atol=1e-10)

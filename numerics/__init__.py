@@ -14,17 +14,19 @@ if TYPE_CHECKING:
     from numerics import report
     from numerics.forms import profile
     from numerics.models import Model, load_model
+    from numerics.positional import positional_kernels
 
 __version__: str = version("numerics")
 
 _PROVIDED_BY = {
     "Model": "numerics.models",
     "load_model": "numerics.models",
+    "positional_kernels": "numerics.positional",
     "profile": "numerics.forms",
 }
 _ROOMS = frozenset({"report"})
 
-__all__ = ["Model", "__version__", "load_model", "profile", "report"]
+__all__ = ["Model", "__version__", "load_model", "positional_kernels", "profile", "report"]
 
 
 def __getattr__(name: str) -> Any:

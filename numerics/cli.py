@@ -25,6 +25,7 @@ app = typer.Typer(
 
 DEFAULT_MODEL = "gemma-3-270m"
 MODEL_HELP = "A packaged name (gemma-3-270m, minilm), a local folder, a .gguf file or a Hugging Face id."
+SPACED = "16 spaced"
 DISTANCES_HELP = (
     "Distances query − key, such as 0,1,2 or 0:128:16 (START:STOP:STEP, STOP included). Rotary models only."
 )
@@ -72,8 +73,40 @@ def profile(
 
 
 @app.command()
+def kernels(
+    model: Annotated[str, typer.Argument(help=MODEL_HELP)],
+    out: Annotated[Path, typer.Option(help="Table to write: .nc, .csv or .parquet.")],
+    text: Annotated[
+        list[Path] | None, typer.Option(help="UTF-8 text file; may be given several times. Default: a shipped sample.")
+    ] = None,
+    dataset: Annotated[str | None, typer.Option(help="Hugging Face dataset id, instead of text files.")] = None,
+    samples: Annotated[int, typer.Option(help="Chunks of text that the means are taken over.")] = 500,
+    length: Annotated[int, typer.Option(help="Tokens per chunk.")] = 256,
+    skip: Annotated[int, typer.Option(help="First positions left out of every kernel.")] = 5,
+    query_texts: Annotated[int, typer.Option(help="Further chunks that the queries are taken from.")] = 20,
+    queries: Annotated[str, typer.Option(help="Query positions, such as 31,63 or 15:255:16.")] = SPACED,
+    revision: Revision = None,
+) -> None:
+    """Positional kernels, effective token counts and softmax denominators of every head, as a table."""
+    from numerics import results
+    from numerics.models import load_model
+    from numerics.positional import positional_kernels
+
+    places = None if queries == SPACED else whole_numbers(queries)
+    results.check_writable(out)
+    with _said(f"opening {model}"):
+        opened = load_model(model, revision=revision)
+    with _progress(f"kernels of {opened.name}", "text") as progress:
+        found = positional_kernels(opened, text, dataset, samples, length, skip, query_texts, places, progress)
+    results.save(found, out)
+    print(out)
+
+
+@app.command()
 def report(
-    models: Annotated[list[str] | None, typer.Argument(help=MODEL_HELP, metavar="[MODEL]...")] = None,
+    models: Annotated[
+        list[str] | None, typer.Argument(help=MODEL_HELP + " Or a .nc file of another command.", metavar="[MODEL]...")
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the site.")] = Path("report"),
     form: Form = "raw",
     distances: Annotated[
@@ -82,11 +115,16 @@ def report(
     revision: Revision = None,
 ) -> None:
     """Pictures and tables of models as a static site; open its index.html."""
+    from numerics import results
     from numerics.report import check_place, write
 
     deltas = None if distances is None else whole_numbers(distances)
     check_place(out)
-    print(write([_profile(model, revision, form, deltas) for model in models or [DEFAULT_MODEL]], out))
+    datasets = [
+        results.load(model) if model.endswith(".nc") else _profile(model, revision, form, deltas)
+        for model in models or [DEFAULT_MODEL]
+    ]
+    print(write(datasets, out))
 
 
 @app.command()

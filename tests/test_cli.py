@@ -94,6 +94,23 @@ def test_whole_numbers() -> None:
             cli.whole_numbers(wrong)
 
 
+def test_kernels_writes_what_the_function_returns(tmp_path: Path) -> None:
+    from numerics import positional_kernels
+    from tests.positional.walked import save_text, save_walkable
+
+    folder, text = save_walkable("llama", tmp_path / "llama"), save_text(tmp_path / "words.txt", 600)
+    options = ["--samples", "6", "--length", "24", "--query-texts", "3", "--queries", "7:23:8"]
+    finished = run("kernels", folder, "--out", tmp_path / "k.nc", "--text", text, *options)
+    assert (finished.returncode, finished.stdout.strip()) == (0, str(tmp_path / "k.nc")), finished.stderr
+    same = positional_kernels(load_model(str(folder)), [text], samples=6, length=24, query_texts=3, queries=[7, 15, 23])
+    results.save(same, tmp_path / "same.nc")
+    assert (tmp_path / "k.nc").read_bytes() == (tmp_path / "same.nc").read_bytes()
+    site = run("report", folder, tmp_path / "k.nc", "--out", tmp_path / "site", "--distances", "0")
+    assert site.returncode == 0, site.stderr
+    refused(run("kernels", folder, "--out", tmp_path / "n.nc", "--text", text), "chunks of 256 tokens")
+    assert not (tmp_path / "n.nc").exists()
+
+
 class TestBadInput:
     """One line with cause and next step, exit status 2, nothing half-written."""
 

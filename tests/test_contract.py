@@ -41,7 +41,10 @@ def test_options_and_defaults_are_those_of_the_page(row: list[str]) -> None:
     command = COMMANDS[command_words(row[0])]
     options = {flag: parameter for parameter in command.params for flag in parameter.opts if flag.startswith("--")}
     for flag, default in re.findall(r"\[(--[\w-]+) ([^\]]+)\]", row[0]):
-        assert str(options[flag].default) == default.split("|")[0], flag
+        if default.isupper() or default == "F…":  # stands for what the user gives; nothing by default
+            assert options[flag].default is None, flag
+        else:
+            assert str(options[flag].default) == default.split("|")[0], flag
     for flag in re.findall(r"(?<!\[)(--[\w-]+) F", row[0]):
         assert options[flag].required, flag
 
@@ -70,6 +73,22 @@ def test_report_distances_are_those_of_the_page() -> None:
     found = re.search(r"`--distances` default ([\d,]+) on rotary models", PAGE)
     assert found is not None
     assert tuple(int(number) for number in found.group(1).split(",")) == DEFAULT_DISTANCES
+
+
+def test_kernels_have_the_variables_of_the_page(tmp_path: Path) -> None:
+    from tests.positional.walked import save_text, save_walkable
+
+    (row,) = (row for row in rows(STANDING) if command_words(row[0]) == "kernels")
+    model = numerics.load_model(str(save_walkable("gpt2", tmp_path / "gpt2")))
+    text = save_text(tmp_path / "words.txt", 500)
+    table = numerics.positional_kernels(model, [text], samples=4, length=24, query_texts=2)
+    for group in re.findall(r"`([^`]+)`", row[2]):
+        names, _, dims = group.partition("(")
+        for name in names.strip().split(", "):
+            assert name in table or name in table.attrs, name
+            if dims and name in table:
+                assert table[name].dims == tuple(dims.rstrip(")").split(", ")), name
+    assert {"text_sha256", "kernel_kind"} <= set(table.attrs)
 
 
 def test_a_profile_has_the_variables_and_attrs_of_the_page(tiny_profile: xr.Dataset) -> None:

@@ -10,20 +10,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
-import subprocess
 import sys
-import time
-import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from checks.benchmarks.timing import machine, row, timed
 from numerics.forms.coordinates import profile_coordinates
 from numerics.forms.description import describe
 from numerics.forms.reduction import reduce_by_gram, reduce_by_qr, reduce_pair
@@ -70,41 +65,6 @@ def largest_disagreement(W_K: Float, W_Q: Float) -> float:
         worst = max(worst, float(np.abs(ours.spectrum - theirs.spectrum).max()))
         worst = max(worst, float(np.abs(by_gram(key, query) - by_qr(key, query)).max()))
     return worst
-
-
-def timed(paths: dict[str, Callable[[], object]], repeats: int) -> dict[str, list[float]]:
-    """Seconds per call; the paths take turns, so that what slows the machine slows them all."""
-    for call in paths.values():
-        call()
-    seconds: dict[str, list[float]] = {name: [] for name in paths}
-    for _ in range(repeats):
-        for name, call in paths.items():
-            start = time.perf_counter()
-            call()
-            seconds[name].append(time.perf_counter() - start)
-    return seconds
-
-
-def row(op: str, path: str, call: Callable[[], object], seconds: list[float]) -> dict[str, Any]:
-    """One line of the result file."""
-    tracemalloc.start()
-    call()
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    p20, p50, p80 = np.percentile(seconds, [20, 50, 80]).tolist()
-    return {"op": op, "path": path, "T": None, "bands": None, "p20": p20, "p50": p50, "p80": p80, "bytes": peak}
-
-
-def machine() -> dict[str, str]:
-    """What the numbers were measured on."""
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
-    return {
-        "cpu": platform.processor() or platform.machine(),
-        "cores": str(os.cpu_count()),
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "commit": commit or "unknown",
-    }
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -82,6 +82,11 @@ class Model:
         """Per layer `encoder` or `decoder` for a model with both, else None."""
         return self._architecture.stacks
 
+    @property
+    def takes_positions(self) -> bool:
+        """Whether `forward` can be given positions other than 0…T−1."""
+        return self._architecture.accepts_positions
+
     def provenance(self, created_by: str) -> dict[str, str]:
         """The attrs that every Dataset of this model carries; `created_by` is the command that makes it."""
         from numerics import __version__

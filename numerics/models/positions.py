@@ -76,6 +76,7 @@ class RelativeBias:
 class Positions:
     """How one model encodes positions. `scheme` is its name in tables.
 
+    `limit` is the number of positions that the model can be given, None where nothing bounds it.
     `learned` says whether a table of position vectors is added to the embeddings (the table itself is
     `vocabulary.W_pos`); `rotary(layer)` and `bias(layer)` give that layer's rotation and score bias, or None.
     """
@@ -84,6 +85,7 @@ class Positions:
     rotary: Callable[[int], RotaryTable | None]
     bias: Callable[[int], ScoreBias | None]
     scheme: str
+    limit: int | None
 
 
 def scheme_name(learned: bool, rotary: bool, bias: str | None) -> str:

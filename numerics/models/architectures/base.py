@@ -32,6 +32,8 @@ class Weights(Protocol):
 
     def read(self, name: str) -> Float: ...
 
+    def shape(self, name: str) -> tuple[int, ...]: ...
+
 
 class Projections(NamedTuple):
     """Module of each projection, relative to the block."""
@@ -286,7 +288,15 @@ class Architecture:
     def positions(self) -> Positions:
         has_bias = self.bias_name if self.bias(0) is not None else None
         learned = self.learned_positions is not None
-        return Positions(learned, self.rotary, self.bias, scheme_name(learned, self.rotary(0) is not None, has_bias))
+        scheme = scheme_name(learned, self.rotary(0) is not None, has_bias)
+        return Positions(learned, self.rotary, self.bias, scheme, self.position_limit())
+
+    def position_limit(self) -> int | None:
+        """How many positions the table of learned ones has."""
+        if self.learned_positions is None:
+            return None
+        name, first = self.learned_positions
+        return self.weights.shape(self.known(name + ".weight"))[0] - first
 
     def rope_parameters(self, layer: int) -> dict[str, Any]:
         parameters = self.config.rope_parameters

@@ -10,13 +10,18 @@ from typing import Annotated
 
 import typer
 
+from checks.lean.command import lean
+
 ROOT = Path(__file__).parents[1]
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 
+app.command()(lean)
+
+
 def parts() -> dict[str, list[str]]:
-    """Name of each part and the command that runs it: linter, types, then the tests of each room."""
+    """Name of each part and the command that runs it: linter, types, Lean, then the tests of each room."""
     python = [sys.executable, "-m"]
     pytest = [*python, "pytest", "-q", "-n", "2", "--durations", "5"]
     rooms = sorted(folder for folder in (ROOT / "tests").iterdir() if any(folder.glob("**/test_*.py")))
@@ -25,6 +30,7 @@ def parts() -> dict[str, list[str]]:
         "lint": [*python, "ruff", "check", "."],
         "format": [*python, "ruff", "format", "--check", "."],
         "types": [*python, "mypy"],
+        "theorems": [*python, "checks", "lean"],
         **{f"tests of {room.name}": [*pytest, str(room.relative_to(ROOT))] for room in rooms},
         "tests of the whole": [*pytest, *(str(file.relative_to(ROOT)) for file in alone)],
     }

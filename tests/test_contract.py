@@ -5,18 +5,21 @@ from __future__ import annotations
 import inspect
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer.main
 import xarray as xr
 
 import numerics
+from checks.__main__ import app as checks_app
 from numerics import cli
 from numerics.models import Model
 
 PAGE = (Path(__file__).parents[1] / "docs" / "CONTRACT.md").read_text(encoding="utf-8")
 STANDING, RESERVED = PAGE.split("### Reserved")[0], PAGE.split("### Reserved")[1].split("## Model")[0]
 COMMANDS = typer.main.get_command(cli.app).commands  # type: ignore[attr-defined]
+CHECKS = typer.main.get_command(checks_app).commands  # type: ignore[attr-defined]
 
 
 def rows(part: str) -> list[list[str]]:
@@ -31,14 +34,19 @@ def command_words(cell: str) -> str:
     return found.group(1).rstrip("`")
 
 
+def commands_of(cell: str) -> dict[str, Any]:
+    return CHECKS if cell.startswith("`python -m checks") else COMMANDS
+
+
 def test_commands_are_those_of_the_page() -> None:
-    assert set(COMMANDS) == {command_words(row[0]) for row in rows(STANDING)}
+    assert set(COMMANDS) == {command_words(row[0]) for row in rows(STANDING) if commands_of(row[0]) is COMMANDS}
+    assert {command_words(row[0]) for row in rows(STANDING)} - set(COMMANDS) <= set(CHECKS)
     assert {"profile", "report", "models"} <= set(COMMANDS)
 
 
 @pytest.mark.parametrize("row", rows(STANDING), ids=lambda row: command_words(row[0]))
 def test_options_and_defaults_are_those_of_the_page(row: list[str]) -> None:
-    command = COMMANDS[command_words(row[0])]
+    command = commands_of(row[0])[command_words(row[0])]
     options = {flag: parameter for parameter in command.params for flag in parameter.opts if flag.startswith("--")}
     for flag, default in re.findall(r"\[(--[\w-]+) ([^\]]+)\]", row[0]):
         if default.isupper() or default == "F…":  # stands for what the user gives; nothing by default
@@ -111,6 +119,6 @@ def test_the_model_has_the_five_views() -> None:
 
 def test_reserved_names_are_not_taken() -> None:
     for row in rows(RESERVED):
-        assert command_words(row[0]) not in COMMANDS
+        assert command_words(row[0]) not in commands_of(row[0])
         for name in re.findall(r"`numerics\.(\w+)\(", row[1]):
             assert not hasattr(numerics, name)

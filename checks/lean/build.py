@@ -12,7 +12,7 @@ from typing import Protocol
 from checks.lean.watch import Run, watched
 
 # Compiled modules are read and never given back: a process that holds many grows past any small machine.
-MODULES_PER_PROCESS = 4
+MODULES_PER_PROCESS = 3
 NOISE = re.compile(r"^(\[DEBUG|LEAN_PATH|\s+- /|\s+mainModule\?|\s*$)")
 REPORT = re.compile(r"^MODULE (\S+) (\d+) (\d+) (\d+)$")
 

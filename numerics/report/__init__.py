@@ -1,4 +1,4 @@
-"""The report: a static site with the profiles of every head, that opens from disk with the network off.
+"""The report: a static site with the profiles and kernels of every head, that opens from disk with the network off.
 
 Public: `write(datasets, out)`, `check_place(out)`, `DEFAULT_DISTANCES`. How a page or a section of the head card is
 added: `numerics.report.pages`.

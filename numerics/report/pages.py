@@ -4,7 +4,10 @@ How to add a page
 -----------------
 1. Write a function `data(dataset) -> dict` that turns the capability's Dataset into what the browser draws: plain
    numbers, strings, lists, None for a missing number (`numerics.report.encode` has the roundings). It lands in
-   `data/<slug>.js` under the page's `key`, and scripts find it as `model.data[key]`. Each dataset is one model there.
+   `data/<slug>.js` under the page's `key`, and scripts find it as `model.data[key]`, the attrs of its dataset as
+   `model.made[key]`. Datasets of one model are joined to one entry there; a page offers the models that hold its key
+   (`numericsReport.offered()`). The heads of a model are read off `layers`, `heads` and the codes `type` or `category`
+   (null: the layer lacks that head).
 2. Put the page's own files into `assets/`: a body (`<key>.html`, sections with empty places) and scripts that fill it.
    Scripts are plain files in the order listed (module scripts do not load from disk). They share the one name
    `numericsReport` that `core.js` defines, build elements with `numericsReport.el` (text only, so nothing from a model
@@ -16,7 +19,7 @@ How to add to the head card
 ---------------------------
 The card (`#head=5.1`) is one per head, for all capabilities. A script calls
 `numericsReport.cardSections.push({key, title, draw(place, model, head)})`; the section is shown for the models that
-hold `key`. List the script in `CARD_SCRIPTS`, which every page loads.
+hold `key`, those of the open page first. List the script in `CARD_SCRIPTS`, which every page loads.
 """
 
 from __future__ import annotations
@@ -25,9 +28,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import pandas as pd
 import xarray as xr
 
-from numerics.report import encode
+from numerics import results
+from numerics.report import encode, kernels
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,7 @@ class Page:
 
     `file` is its name, `key` the name of its data and of its body `assets/<key>.html`, `title` heads it and its
     entry in the navigation, `needs` are the variables a Dataset must hold to be shown, `data` makes its data,
-    `scripts` draw it.
+    `scripts` draw it, `table` makes the CSV beside it.
     """
 
     file: str
@@ -45,12 +50,13 @@ class Page:
     needs: tuple[str, ...]
     data: Callable[[xr.Dataset], dict[str, Any]]
     scripts: tuple[str, ...]
+    table: Callable[[xr.Dataset], pd.DataFrame] = results.to_table
 
 
 # Loaded first, by every page, in this order.
-SHARED_SCRIPTS = ("core.js", "plots.js", "controls.js", "models.js")
+SHARED_SCRIPTS = ("core.js", "plots.js", "grid.js", "controls.js", "models.js", "table.js", "kernels_data.js")
 # The head card and its sections; loaded by every page after its own scripts.
-CARD_SCRIPTS = ("card.js", "card_profile.js")
+CARD_SCRIPTS = ("card.js", "profile_card.js", "kernels_plot.js", "kernels_card.js")
 
 PAGES: tuple[Page, ...] = (
     Page(
@@ -59,6 +65,23 @@ PAGES: tuple[Page, ...] = (
         title="Profiles of attention heads",
         needs=("profile",),
         data=encode.profile,
-        scripts=("tetrahedron.js", "layers.js", "heads.js"),
+        scripts=("profile_models.js", "profile_controls.js", "tetrahedron.js", "layers.js", "profile_heads.js"),
+    ),
+    Page(
+        file="kernels.html",
+        key="kernels",
+        title="Positional kernels",
+        needs=kernels.NEEDS,
+        data=kernels.kernels,
+        scripts=(
+            "kernels_models.js",
+            "kernels_map.js",
+            "kernels_head.js",
+            "kernels_groups.js",
+            "kernels_scatter.js",
+            "kernels_layers.js",
+            "kernels_heads.js",
+        ),
+        table=kernels.head_table,
     ),
 )

@@ -1,4 +1,4 @@
-"""Writes the static site: pages, assets, one data file and one CSV per model, swapped in as a whole."""
+"""Writes the static site: pages, assets, one data file per model, one CSV per capability, swapped in as a whole."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -15,7 +16,6 @@ from string import Template
 
 import xarray as xr
 
-from numerics import results
 from numerics.errors import InvalidArgument, UnwritableOutput
 from numerics.report import encode
 from numerics.report.pages import CARD_SCRIPTS, PAGES, SHARED_SCRIPTS, Page
@@ -24,47 +24,92 @@ from numerics.report.pages import CARD_SCRIPTS, PAGES, SHARED_SCRIPTS, Page
 MARKER = "numerics-report.json"
 
 
-def write(datasets: Sequence[xr.Dataset], out: str | Path) -> Path:
-    """Write the report of `datasets` (each from `numerics.profile`) into the folder `out`; returns its `index.html`.
+@dataclass(frozen=True)
+class Entry:
+    """One model of the site: the Dataset of each page that shows it, by the page's key."""
 
-    The site opens from disk with the network off. The same datasets give the same bytes. The folder appears as a whole:
-    it is built beside `out` and swapped in, and an earlier report in `out` is replaced. Errors: InvalidArgument when a
-    dataset holds nothing a page can show, or when `out` holds something that is not a report; UnwritableOutput when it
-    cannot be written.
+    parts: dict[str, xr.Dataset]
+
+    @property
+    def first(self) -> xr.Dataset:
+        return next(iter(self.parts.values()))
+
+
+def write(datasets: Sequence[xr.Dataset], out: str | Path) -> Path:
+    """Write the report of `datasets` into the folder `out`; returns its first page, `index.html` if there are profiles.
+
+    Each dataset comes from `numerics.profile` or `numerics.positional_kernels`. Those of one model (equal attrs `model`
+    and `sha256`) become one model of the site with several capabilities; two of one capability, such as the profiles of
+    two forms, stay apart. The site opens from disk with the network off. The same datasets give the same bytes. The
+    folder appears as a whole: it is built beside `out` and swapped in, and an earlier report in `out` is replaced.
+    Errors: InvalidArgument when a dataset holds nothing a page can show, or when `out` holds something that is not a
+    report; UnwritableOutput when it cannot be written.
     """
     if not datasets:
         raise InvalidArgument("there is no dataset to report", "pass at least one result of numerics.profile")
+    entries = _joined(datasets)
     pages = [page for page in PAGES if any(_shows(page, dataset) for dataset in datasets)]
-    for dataset in datasets:
-        if not any(_shows(page, dataset) for page in pages):
-            held = ", ".join(map(str, dataset.data_vars)) or "none"
-            raise InvalidArgument(
-                f"no page of the report shows a dataset with the variables {held}",
-                "pass what numerics.profile returns",
-            )
-    labels = _labels(datasets)
+    labels = _labels([entry.first for entry in entries])
     slugs = _slugs(labels)
-    models = [_model(d, label, slug) for d, label, slug in zip(datasets, labels, slugs, strict=True)]
+    models = [_model(entry, label, slug) for entry, label, slug in zip(entries, labels, slugs, strict=True)]
     folder = check_place(out)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        _swap_in(folder, pages, datasets, models, slugs)
+        _swap_in(folder, pages, entries, models, slugs)
     except OSError as error:
         raise UnwritableOutput(
             f"the report cannot be written to {out}: {error.strerror or error}",
             "choose a folder you may write to with --out",
         ) from error
-    return Path(out) / PAGES[0].file
+    return Path(out) / pages[0].file
+
+
+def _joined(datasets: Sequence[xr.Dataset]) -> list[Entry]:
+    """Each dataset goes to the first entry of its model that has none of its capabilities, else starts one.
+
+    So of a model profiled in two forms, the first form carries the kernels. Without `model` and `sha256` nothing is
+    known to belong together.
+    """
+    entries: list[tuple[tuple[str, str] | None, Entry]] = []
+    for dataset in datasets:
+        parts = {page.key: dataset for page in PAGES if _shows(page, dataset)}
+        if not parts:
+            held = ", ".join(map(str, dataset.data_vars)) or "none"
+            raise InvalidArgument(
+                f"no page of the report shows a dataset with the variables {held}",
+                "pass what numerics.profile or numerics.positional_kernels returns",
+            )
+        identity = _identity(dataset)
+        for known, entry in entries:
+            if identity is not None and known == identity and not parts.keys() & entry.parts.keys():
+                entry.parts.update(parts)
+                break
+        else:
+            entries.append((identity, Entry(parts)))
+    order = {page.key: i for i, page in enumerate(PAGES)}
+    return [Entry(dict(sorted(e.parts.items(), key=lambda part: order[part[0]]))) for _, e in entries]
 
 
 def _shows(page: Page, dataset: xr.Dataset) -> bool:
     return all(name in dataset for name in page.needs)
 
 
-def _model(dataset: xr.Dataset, label: str, slug: str) -> str:
-    data = {page.key: page.data(dataset) for page in PAGES if _shows(page, dataset)}
-    entry = {"slug": slug, "label": label, "attrs": encode.attributes(dataset), "data": data}
-    return f"numericsReport.addModel({encode.script_json(entry)});\n"
+def _identity(dataset: xr.Dataset) -> tuple[str, str] | None:
+    model, sha256 = dataset.attrs.get("model"), dataset.attrs.get("sha256")
+    return (str(model), str(sha256)) if model and sha256 else None
+
+
+def _model(entry: Entry, label: str, slug: str) -> str:
+    """The script that hands a model to the pages: attrs that all its datasets share, and all of each dataset's."""
+    made = {key: encode.attributes(dataset) for key, dataset in entry.parts.items()}
+    shared = {
+        name: value
+        for name, value in encode.attributes(entry.first).items()
+        if all(attrs.get(name) == value for attrs in made.values())
+    }
+    data = {page.key: page.data(entry.parts[page.key]) for page in PAGES if page.key in entry.parts}
+    found = {"slug": slug, "label": label, "attrs": shared, "made": made, "data": data}
+    return f"numericsReport.addModel({encode.script_json(found)});\n"
 
 
 def _labels(datasets: Sequence[xr.Dataset]) -> list[str]:
@@ -133,14 +178,14 @@ def _check_replaceable(folder: Path) -> None:
 
 
 def _swap_in(
-    folder: Path, pages: Sequence[Page], datasets: Sequence[xr.Dataset], models: Sequence[str], slugs: Sequence[str]
+    folder: Path, pages: Sequence[Page], entries: Sequence[Entry], models: Sequence[str], slugs: Sequence[str]
 ) -> None:
     """Build beside `folder`, then rename; a failure at any moment leaves the earlier report in place."""
     staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
         # A folder inside the temporary one: mkdtemp's own is private (0700), a report may be served.
         site, earlier = staging / "site", staging / "earlier"
-        _build(site, pages, datasets, models, slugs)
+        _build(site, pages, entries, models, slugs)
         replaced = folder.exists()
         if replaced:
             folder.rename(earlier)
@@ -155,7 +200,7 @@ def _swap_in(
 
 
 def _build(
-    site: Path, pages: Sequence[Page], datasets: Sequence[xr.Dataset], models: Sequence[str], slugs: Sequence[str]
+    site: Path, pages: Sequence[Page], entries: Sequence[Entry], models: Sequence[str], slugs: Sequence[str]
 ) -> None:
     (site / "assets").mkdir(parents=True)
     (site / "data").mkdir()
@@ -167,10 +212,13 @@ def _build(
         (site / "assets" / name).write_bytes(assets.joinpath(name).read_bytes())
     plotly = files("plotly").joinpath("package_data", "plotly.min.js")
     (site / "assets" / "plotly.min.js").write_bytes(plotly.read_bytes())
-    for dataset, model, slug in zip(datasets, models, slugs, strict=True):
+    for entry, model, slug in zip(entries, models, slugs, strict=True):
         (site / "data" / f"{slug}.js").write_text(model, encoding="utf-8", newline="\n")
-        csv = results.to_table(dataset).to_csv(index=False, lineterminator="\n")
-        (site / "data" / f"{slug}.csv").write_text(csv, encoding="utf-8", newline="\n")
+        for page in pages:
+            if page.key in entry.parts:
+                csv = page.table(entry.parts[page.key]).to_csv(index=False, lineterminator="\n")
+                # No slug holds "_": the files of two models never have one name.
+                (site / "data" / f"{slug}_{page.key}.csv").write_text(csv, encoding="utf-8", newline="\n")
     written = sorted(p.relative_to(site).as_posix() for p in site.rglob("*") if p.is_file())
     (site / MARKER).write_text(json.dumps({"files": written}, indent=1) + "\n", encoding="utf-8", newline="\n")
 
@@ -187,6 +235,7 @@ def _html(page: Page, pages: Sequence[Page], slugs: Sequence[str]) -> str:
     ]
     return Template(assets.joinpath("page.html").read_text(encoding="utf-8")).substitute(
         title=escape(page.title),
+        key=escape(page.key),
         navigation=f"<nav>{''.join(links)}</nav>" if links else "",
         body=assets.joinpath(f"{page.key}.html").read_text(encoding="utf-8"),
         scripts="\n".join(f'<script defer src="{escape(source)}"></script>' for source in scripts),

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser
 
 from checks.chromium import chromium
 from numerics import report
-from tests.report.datasets import ABSOLUTE, EVIL, ROTARY
+from tests.report.datasets import ABSOLUTE, BROAD_KERNELS, EVIL, EVIL_KERNELS, ROTARY, ROTARY_KERNELS
 from tests.report.visit import Visit
 
 
@@ -32,3 +32,10 @@ def visit(browser: Browser) -> Iterator[Visit]:
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return report.write([ROTARY, ABSOLUTE, EVIL], tmp_path_factory.mktemp("site") / "report")
+
+
+@pytest.fixture(scope="session")
+def kernels_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of kernels of a report in which some models have profiles, some kernels, some both."""
+    datasets = [ROTARY, ABSOLUTE, EVIL, BROAD_KERNELS, ROTARY_KERNELS, EVIL_KERNELS]
+    return report.write(datasets, tmp_path_factory.mktemp("site") / "report").parent / "kernels.html"

@@ -400,7 +400,7 @@ def test_the_csv_download_holds_the_numbers(visit: Visit, site: Path, tmp_path: 
     page = visit.open(site)
     with page.expect_download() as coming:
         page.get_by_label("Numbers of tiny-rotary as CSV").click()
-    assert coming.value.suggested_filename == "tiny-rotary.csv"
+    assert coming.value.suggested_filename == "tiny-rotary_profile.csv"
     coming.value.save_as(tmp_path / "numbers.csv")
     with (tmp_path / "numbers.csv").open(newline="", encoding="utf-8") as file:
         table = list(csv.DictReader(file))

@@ -124,7 +124,7 @@ def test_dims_in_another_order_are_the_same_report(tmp_path: Path) -> None:
 def test_csv_holds_every_digit(site: Path) -> None:
     import pandas as pd
 
-    table = pd.read_csv(site.parent / "data" / "tiny-rotary.csv", keep_default_na=False, na_values=[""])
+    table = pd.read_csv(site.parent / "data" / "tiny-rotary_profile.csv", keep_default_na=False, na_values=[""])
     assert list(table.columns[:4]) == ["model", "layer", "head", "distance"]
     row = table.set_index(["layer", "head", "distance"]).loc[(5, 1, 4)]
     assert [row[c] for c in "abcd"] == list(ROTARY["profile"].values[5, 1, 2])

@@ -35,6 +35,12 @@ class Visit:
         self.settle()
         return self.page
 
+    def open_kernels(self, page: Path, address: str = "") -> Page:
+        self.page.goto(page.as_uri() + address)
+        self.until("document.querySelector('#map [data-name]') !== null")
+        self.settle()
+        return self.page
+
     def until(self, condition: str) -> None:
         """Wait until a JavaScript expression is true. (`wait_for_function` uses `eval`, which the page forbids.)"""
         for _ in range(300):

@@ -40,7 +40,9 @@
       return place;
     }
     dialog.querySelector(".card-models").append(place); // in the page before drawing: figures need their width
-    for (const section of R.cardSections) {
+    /* What the page is about comes first. */
+    const here = (section) => section.key === document.body.dataset.page;
+    for (const section of [...R.cardSections].sort((x, y) => here(y) - here(x))) {
       if (!(section.key in model.data)) continue;
       const body = el("div", {});
       place.append(el("section", {}, el("h4", {}, section.title), body));

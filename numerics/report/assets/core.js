@@ -4,23 +4,46 @@
 const numericsReport = (() => {
   const models = [];
   const views = [];
-  const state = { model: null, other: null, head: null, distance: null, colour: "layer", baseline: true, curve: true };
+  const state = {
+    model: null,
+    other: null,
+    head: null, // whose card is open
+    at: null, // head that a page looks at
+    distance: null,
+    query: null,
+    colour: "layer",
+    baseline: true,
+    curve: true,
+  };
+  let page = null; // key of the page that is open
 
   /* One model as `data/<slug>.js` gives it, with its numbers by layer, head and distance. */
   class Model {
     constructor(entry) {
       Object.assign(this, entry);
       const p = this.data.profile;
+      const parts = Object.values(this.data).filter((part) => part.heads);
+      const stack = (parts.find((part) => part.stack) || {}).stack;
+      const layers = Math.max(0, ...parts.map((part) => part.layers));
+      const heads = Math.max(0, ...parts.map((part) => part.heads));
       this.heads = [];
-      if (!p) return;
-      for (let layer = 0; layer < p.layers; layer++) {
-        for (let head = 0; head < p.heads; head++) {
-          const start = (layer * p.heads + head) * p.distances.length;
-          const there = p.type.slice(start, start + p.distances.length).some((t) => t !== null);
+      for (let layer = 0; layer < layers; layer++) {
+        for (let head = 0; head < heads; head++) {
+          const start = p ? (layer * p.heads + head) * p.distances.length : null;
+          const there = parts.some((part) => Model.holds(part, layer, head));
           if (there)
-            this.heads.push({ layer, head, name: `${layer}.${head}`, start, stack: p.stack ? p.stack[layer] : null });
+            this.heads.push({ layer, head, name: `${layer}.${head}`, start, stack: stack ? stack[layer] : null });
         }
       }
+    }
+
+    /* A capability names a head by its type, or by its category; null where the layer lacks it. */
+    static holds(part, layer, head) {
+      if (layer >= part.layers || head >= part.heads) return false;
+      const codes = part.type || part.category || [];
+      const each = part.type ? part.distances.length : 1;
+      const start = (layer * part.heads + head) * each;
+      return codes.slice(start, start + each).some((code) => code !== null);
     }
 
     find(name) {
@@ -54,7 +77,9 @@ const numericsReport = (() => {
   }
 
   const addModel = (entry) => models.push(new Model(entry));
-  const bySlug = (slug) => models.find((m) => m.slug === slug) || models.find((m) => m.label === slug) || null;
+  /* The models that this page can show. */
+  const offered = () => models.filter((m) => page in m.data);
+  const bySlug = (slug) => offered().find((m) => m.slug === slug) || offered().find((m) => m.label === slug) || null;
   const shown = () => (state.other ? [state.model, state.other] : [state.model]);
 
   /* Children are elements or text; text stays text. Attributes: `on…` adds a listener, false leaves it out. */
@@ -106,11 +131,12 @@ const numericsReport = (() => {
     });
   }
 
-  /* The address says what is looked at: #model=…&with=…&head=5.1 (model and with may be left out). */
+  /* The address says what is looked at: #model=…&with=…&at=5.1&head=5.1 (all may be left out). */
   function address(change) {
-    const next = { model: state.model, other: state.other, head: state.head, ...change };
+    const next = { model: state.model, other: state.other, at: state.at, head: state.head, ...change };
     const parts = [`model=${next.model.slug}`];
     if (next.other) parts.push(`with=${next.other.slug}`);
+    if (next.at) parts.push(`at=${next.at}`);
     if (next.head) parts.push(`head=${next.head}`);
     return `#${parts.join("&")}`;
   }
@@ -121,23 +147,33 @@ const numericsReport = (() => {
 
   function readAddress() {
     const words = new URLSearchParams(location.hash.slice(1));
-    state.model = bySlug(words.get("model")) || state.model || models[0];
+    state.model = bySlug(words.get("model")) || state.model || offered()[0];
     if (words.has("model")) state.other = bySlug(words.get("with"));
     if (state.other === state.model) state.other = null;
+    state.at = words.get("at");
     state.head = words.get("head");
     update();
   }
 
   function start() {
-    if (!models.length) return;
+    page = document.body.dataset.page;
+    if (!offered().length) return;
     for (const view of numericsReport.starts) view();
     window.addEventListener("hashchange", () => location.hash !== "#main" && readAddress());
     readAddress();
   }
   document.addEventListener("DOMContentLoaded", start);
 
+  /* The other pages open with the same models. */
+  views.push(() => {
+    for (const link of document.querySelectorAll("nav a")) {
+      link.href = link.getAttribute("href").split("#")[0] + address({ head: null });
+    }
+  });
+
   return {
     models,
+    offered,
     state,
     shown,
     distances,

@@ -2,14 +2,19 @@
 /* The landing table, and where everything comes from (footer). */
 (() => {
   const R = numericsReport;
-  const { el, state } = R;
+  const { el } = R;
   let body;
+
+  /* A page that has a table of models sets `R.modelTable`: `columns` ({label, title, number}) between the name and the
+     CSV, `cells(model)` their texts, null where something is missing; `notes()` are captions below. */
+  R.modelTable = null;
+
+  const whole = (value) => (typeof value === "number" ? value.toLocaleString("en") : value);
 
   R.starts.push(() => {
     const place = document.getElementById("models");
-    if (!place) return;
-    const head = ["Model", "Positions", "Layers", "Heads/layer", "Heads", "N", "n", "Form", "Numbers"];
-    const titles = { N: "width of the residual stream", n: "dimension of a head" };
+    if (!place || !R.modelTable) return;
+    const columns = [{ label: "Model" }, ...R.modelTable.columns, { label: "Numbers" }];
     body = el("tbody", {});
     place.append(
       el(
@@ -21,11 +26,11 @@
           el(
             "tr",
             {},
-            head.map((h, i) =>
+            columns.map(({ label, title, number }) =>
               el(
                 "th",
-                { scope: "col", class: i >= 2 && i <= 6 ? "number" : false, title: titles[h] },
-                titles[h] ? el("span", { class: "math" }, h) : h,
+                { scope: "col", class: number ? "number" : false, title },
+                title ? el("span", { class: "math" }, label) : label,
               ),
             ),
           ),
@@ -33,86 +38,69 @@
         body,
       ),
     );
-    if (R.models.some((m) => m.rotary())) {
-      place.after(
-        el(
-          "p",
-          { class: "caption" },
-          "† With rotary positions the form varies with the distance between the two tokens: use the slider below.",
-        ),
-      );
-    }
-    place.after(
-      el(
-        "p",
-        { class: "caption" },
-        el("span", { class: "math" }, "N"),
-        " is the width of the residual stream, ",
-        el("span", { class: "math" }, "n"),
-        " the dimension of a head.",
-      ),
-    );
+    place.after(...R.modelTable.notes());
   });
 
   function row(model) {
-    const p = model.data.profile;
-    const whole = (value) => (value === null || value === undefined ? "—" : value.toLocaleString("en"));
-    const numbers = [p.layers, p.heads, model.heads.length, p.width, p.head_dim];
-    const form = [
-      model.attrs.form || "—",
-      model.attrs.qk_norm && model.attrs.qk_norm !== "none" ? `QK-norm: ${model.attrs.qk_norm}` : null,
-    ];
+    const cells = R.modelTable.cells(model);
+    const file = `${model.slug}_${document.body.dataset.page}.csv`;
     return el(
       "tr",
       { "aria-current": R.shown().includes(model) ? "true" : false },
       el("th", { scope: "row" }, el("a", { href: R.address({ model, other: null, head: null }) }, model.label)),
-      el("td", {}, `${model.attrs.positions || "—"}${model.rotary() ? " †" : ""}`),
-      numbers.map((n) => el("td", { class: "number" }, whole(n))),
-      el("td", {}, form.filter(Boolean).join(", ")),
+      R.modelTable.columns.map(({ number }, i) =>
+        el("td", { class: number ? "number" : false }, whole(cells[i] ?? "—")),
+      ),
       el(
         "td",
         {},
-        el(
-          "a",
-          {
-            href: `data/${model.slug}.csv`,
-            download: `${model.slug}.csv`,
-            "aria-label": `Numbers of ${model.label} as CSV`,
-          },
-          "CSV",
-        ),
+        el("a", { href: `data/${file}`, download: file, "aria-label": `Numbers of ${model.label} as CSV` }, "CSV"),
       ),
     );
   }
 
+  const list = (facts) =>
+    el(
+      "dl",
+      {},
+      facts
+        .filter(([, value]) => value)
+        .map(([name, value, title]) => el("div", {}, el("dt", {}, name), el("dd", { title: title || false }, value))),
+    );
+  const digest = (name, value) => [name, value ? value.slice(0, 12) : null, value];
+
+  /* What made one capability. */
+  const making = (a) => [
+    ["form", a.form],
+    ["QK-norm", a.qk_norm],
+    ["text", a.text],
+    digest("text SHA-256", a.text_sha256),
+    ["made by", a.created_by],
+    ["numerics", a.package_version],
+    ["note", a.form_note],
+    ["note", a.qk_norm_note],
+  ];
+
   R.onUpdate(() => {
-    if (body) body.replaceChildren(...R.models.map(row));
+    if (body) body.replaceChildren(...R.offered().map(row));
     document.getElementById("provenance").replaceChildren(
       ...R.shown().map((model) => {
         const a = model.attrs;
-        const facts = [
+        const model_facts = [
           ["source", a.source],
-          ["SHA-256", a.sha256 ? a.sha256.slice(0, 12) : null],
+          digest("SHA-256", a.sha256),
           ["architecture", a.model_type],
           ["stored as", a.dtype],
-          ["form", a.form],
-          ["QK-norm", a.qk_norm],
-          ["made by", a.created_by],
-          ["numerics", a.package_version],
-          ["note", a.form_note],
-          ["note", a.qk_norm_note],
-        ].filter(([, value]) => value);
+        ];
+        const parts = Object.entries(model.made);
+        if (parts.length === 1)
+          return el("div", {}, el("h2", {}, model.label), list([...model_facts, ...making(parts[0][1])]));
         return el(
           "div",
           {},
           el("h2", {}, model.label),
-          el(
-            "dl",
-            {},
-            facts.map(([name, value]) =>
-              el("div", {}, el("dt", {}, name), el("dd", { title: name === "SHA-256" ? a.sha256 : false }, value)),
-            ),
-          ),
+          list(model_facts),
+          parts.map(([key, attrs]) => [el("h3", {}, key), list(making(attrs))]).flat(),
         );
       }),
     );

@@ -4,26 +4,21 @@
   const R = numericsReport;
   const { el, state } = R;
   const STEP = 100;
-  R.headColumns = [
-    ...["a", "b", "c", "d"].map((key) => ({ key, label: key, decimals: 4 })),
-    { key: "symmetric_energy", label: "‖S‖²/‖L‖²", name: "symmetric energy", decimals: 4 },
-    { key: "pairing", label: "pairing", name: "pairing: 1 − ‖λ₊ − λ₋‖ for ‖λ‖ = 1", decimals: 4 },
-    { key: "balance", label: "balance", name: "balance: 1 − |n₊ − n₋| / (n₊ + n₋)", decimals: 4 },
-    {
-      key: "participation_ratio",
-      label: "PR",
-      name: "participation ratio (Σh²)² / Σh⁴ of the singular values h",
-      decimals: 2,
-    },
-    { key: "stable_rank", label: "stable rank", name: "stable rank Σh² / h₁²", decimals: 2 },
-    { key: "trace_ratio", label: "tr L/‖L‖", name: "trace ratio", decimals: 4 },
-    { key: "n_positive", label: "n₊", name: "positive eigenvalues of S", decimals: 0 },
-    { key: "n_negative", label: "n₋", name: "negative eigenvalues of S", decimals: 0 },
-  ];
 
+  /* A page that has a table of heads sets `R.headTable`: `columns` of numbers ({key, label, name, decimals}) of which
+     those with a number are shown, `value(model, key, head, at)`, `kind` ({label, name, of(model, head, at),
+     style(kind)} with style {name, mark, colour}), `at(model)`, `where()` (text after the count), `search`. */
+  R.headTable = null;
   const view = { sort: "head", down: false, query: "", limit: STEP, current: null }; // current: where Tab leads
   const parts = {};
   let refocus = null; // the header that was pressed: headers are made anew
+
+  const table = (row, key) => R.headTable.value(row.model, key, row.head, row.at);
+
+  const texts = (row) =>
+    shownColumns()
+      .filter((c) => c.text)
+      .map((c) => table(row, c.key));
 
   /* Terms, all of which must hold: `5.` or `5.1` a head, `c>0.3` a number, other text in type, stack or model. */
   function matcher(query) {
@@ -35,16 +30,17 @@
       .map((term) => {
         const compare = /^([a-z_]+)([<>])(-?[0-9.]+)$/.exec(term);
         if (compare) {
-          const [, column, sign, bound] = compare;
+          const [, name, sign, bound] = compare;
+          const column = (R.headTable.columns.find((c) => c.key.toLowerCase() === name) || {}).key;
           return (row) => {
-            const value = row.model.value(column, row.head, row.at);
+            const value = table(row, column);
             return value !== null && (sign === ">" ? value > Number(bound) : value < Number(bound));
           };
         }
         if (/^\d+\.$/.test(term)) return (row) => row.head.name.startsWith(term);
         if (/^\d+\.\d+$/.test(term)) return (row) => row.head.name === term;
         return (row) =>
-          [row.type, row.head.stack, row.model.label, row.head.name].some(
+          [row.kind, row.head.stack, row.model.label, row.head.name, ...texts(row)].some(
             (text) => text && text.toLowerCase().includes(term),
           );
       });
@@ -54,8 +50,8 @@
   function rows() {
     const all = R.shown()
       .flatMap((model) => {
-        const at = model.distanceIndex(state.distance);
-        return model.heads.map((head) => ({ model, head, at, type: model.type(head, at) }));
+        const at = R.headTable.at(model);
+        return model.heads.map((head) => ({ model, head, at, kind: R.headTable.kind.of(model, head, at) }));
       })
       .filter(matcher(view.query));
     const keyed = all.map((row) => ({ row, key: sortKey(row) }));
@@ -70,12 +66,12 @@
 
   function sortKey(row) {
     if (view.sort === "head") return row.head.layer * 1e6 + row.head.head;
-    if (view.sort === "type") return row.type;
+    if (view.sort === "kind") return row.kind;
     if (view.sort === "model") return row.model.label;
-    return row.model.value(view.sort, row.head, row.at);
+    return table(row, view.sort);
   }
 
-  const shownColumns = () => R.headColumns.filter((c) => R.shown().some((m) => c.key in m.data.profile.columns));
+  const shownColumns = () => R.headTable.columns.filter((c) => R.shown().some((m) => R.headTable.has(m, c.key)));
 
   function header(key, label, name, numeric) {
     const sorted = view.sort === key;
@@ -107,7 +103,7 @@
   }
 
   function line(row) {
-    const style = row.type === null ? null : R.typeStyle(row.type);
+    const style = row.kind === null ? null : R.headTable.kind.style(row.kind);
     const open = () => R.openHead(row.model, row.head.name);
     return el(
       "tr",
@@ -128,23 +124,21 @@
         ),
       ),
       state.other ? el("td", {}, row.model.label) : null,
-      R.shown().some((m) => m.data.profile.stack) ? el("td", {}, row.head.stack || "") : null,
+      R.shown().some((m) => m.heads.some((head) => head.stack)) ? el("td", {}, row.head.stack || "") : null,
       el(
         "td",
         { class: "type" },
         style
           ? [
-              el(
-                "span",
-                { class: "mark", style: `color:${R.colours().type(row.type)}`, "aria-hidden": "true" },
-                style.mark,
-              ),
+              el("span", { class: "mark", style: `color:${style.colour}`, "aria-hidden": "true" }, style.mark),
               style.name,
             ]
           : "—",
       ),
       shownColumns().map((c) =>
-        el("td", { class: "number" }, R.number(row.model.value(c.key, row.head, row.at), c.decimals)),
+        c.text
+          ? el("td", {}, table(row, c.key) || "")
+          : el("td", { class: "number" }, R.number(table(row, c.key), c.decimals)),
       ),
     );
   }
@@ -180,13 +174,13 @@
 
   R.starts.push(() => {
     const place = document.getElementById("heads");
-    if (!place) return;
+    if (!place || !R.headTable) return;
     parts.search = el("input", {
       type: "search",
       id: "search",
       autocomplete: "off",
       spellcheck: "false",
-      placeholder: "5.   5.1   I+   c>0.3",
+      placeholder: R.headTable.search,
       oninput: () => {
         view.query = parts.search.value;
         view.limit = STEP;
@@ -210,7 +204,7 @@
         el(
           "div",
           { class: "field" },
-          el("label", { for: "search" }, "Search by layer, head, type or number"),
+          el("label", { for: "search" }, `Search by layer, head, ${R.headTable.kind.label} or number`),
           parts.search,
         ),
         parts.count,
@@ -221,7 +215,11 @@
   });
 
   R.onUpdate(() => {
-    if (!parts.body || !R.changed("heads", view.sort, view.down, view.query, view.limit === Infinity)) return;
+    if (
+      !parts.body ||
+      !R.changed("heads", R.headTable.where(), view.sort, view.down, view.query, view.limit === Infinity)
+    )
+      return;
     const all = rows();
     const focused = parts.body.contains(document.activeElement);
     parts.head.replaceChildren(
@@ -230,9 +228,9 @@
         {},
         header("head", "head", "layer.head, counted from 0"),
         state.other ? header("model", "model") : null,
-        R.shown().some((m) => m.data.profile.stack) ? el("th", { scope: "col" }, "stack") : null,
-        header("type", "type"),
-        shownColumns().map((c) => header(c.key, c.label, c.name, true)),
+        R.shown().some((m) => m.heads.some((head) => head.stack)) ? el("th", { scope: "col" }, "stack") : null,
+        header("kind", R.headTable.kind.label, R.headTable.kind.name),
+        shownColumns().map((c) => header(c.key, c.label, c.name, !c.text)),
       ),
     );
     parts.body.replaceChildren(...all.slice(0, view.limit).map(line));
@@ -244,8 +242,7 @@
     if (refocus) parts.head.querySelector(`[data-key="${refocus}"]`).focus();
     refocus = null;
     const total = R.shown().reduce((sum, m) => sum + m.heads.length, 0);
-    const at = R.distances().length > 1 ? ` at distance ${state.distance}` : "";
-    parts.count.textContent = `${all.length.toLocaleString("en")} of ${total.toLocaleString("en")} heads${at}`;
+    parts.count.textContent = `${all.length.toLocaleString("en")} of ${total.toLocaleString("en")} heads${R.headTable.where()}`;
     parts.more.hidden = all.length <= view.limit;
     parts.more.textContent = `Show all ${all.length.toLocaleString("en")} rows`;
   });

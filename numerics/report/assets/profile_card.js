@@ -44,7 +44,7 @@
       el(
         "dl",
         { class: "numbers" },
-        R.headColumns
+        R.profileColumns
           .filter((k) => k.key in model.data.profile.columns)
           .map((k) =>
             el(

@@ -1,0 +1,250 @@
+"use strict";
+/* The kernel of one head: query × key, one row of it, and its mean by distance. */
+(() => {
+  const R = numericsReport;
+  const { el, state } = R;
+  const config = { ...R.plotConfig, displayModeBar: false };
+  const parts = {};
+  let drawn; // the head that was looked at before
+  let chosenHere = false;
+
+  /* The head that the page looks at: that of the address, else the one with the smallest count. */
+  R.lookedAt = () => {
+    if (state.at) return state.at;
+    const kernels = R.kernels(state.model);
+    const etc = (head) => kernels.curveAt("etc", head, kernels.last) ?? Infinity;
+    const heads = [...state.model.heads].sort((x, y) => etc(x) - etc(y));
+    return heads.length ? heads[0].name : null;
+  };
+
+  const digits = (value) => R.weight(value);
+
+  function drawRow(plot, model, head) {
+    const kernels = R.kernels(model);
+    const { queries, keys } = kernels.data;
+    const at = kernels.at();
+    const row = kernels.rows(head)[at];
+    const open = row.map((_, k) => k).filter((k) => row[k] !== null);
+    const c = R.colours();
+    return Plotly.react(
+      plot,
+      [
+        {
+          type: "scatter",
+          mode: open.length > 64 ? "lines" : "lines+markers",
+          x: open.map((k) => keys[k]),
+          y: open.map((k) => row[k]),
+          text: open.map(
+            (k) => `key ${keys[k]}, offset ${R.number(keys[k] - queries[at], 0)}<br><b>pos ${digits(row[k])}</b>`,
+          ),
+          hoverinfo: "text",
+          line: { color: c.accent, width: 1.75 },
+          marker: { size: 4 },
+        },
+        {
+          type: "scatter",
+          mode: "lines",
+          x: open.length ? [keys[open[0]], keys[open[open.length - 1]]] : [],
+          y: open.length ? [1 / open.length, 1 / open.length] : [],
+          text: `uniform on ${open.length} keys: ${digits(1 / open.length)}`,
+          hoverinfo: "text",
+          line: { color: c.muted, width: 1.5, dash: "dash" },
+        },
+      ],
+      R.plotLayout({
+        margin: { l: 52, r: 12, t: 8, b: 44 },
+        xaxis: R.axis({
+          title: R.axisTitle("key position"),
+          showgrid: false,
+          zeroline: false,
+          range: [keys[0] - 0.02 * keys.length, kernels.end + 0.02 * keys.length],
+        }),
+        yaxis: R.axis({ rangemode: "tozero", nticks: 5 }),
+        shapes: [
+          {
+            type: "line",
+            x0: queries[at],
+            x1: queries[at],
+            yref: "paper",
+            y0: 0,
+            y1: 1,
+            line: { color: c.muted, width: 1, dash: "dot" },
+          },
+        ],
+      }),
+      config,
+    );
+  }
+
+  /* The distances nearest to zero that hold 99 % of the profile, at least 16 either way. */
+  function window99(distances, profile) {
+    const total = profile.reduce((sum, v) => sum + (v || 0), 0);
+    const order = [...new Set(distances.map(Math.abs))].sort((x, y) => x - y);
+    let held = 0;
+    for (const size of order) {
+      distances.forEach((d, i) => {
+        if (Math.abs(d) === size) held += profile[i] || 0;
+      });
+      if (size >= 16 && held >= 0.99 * total) return size;
+    }
+    return order[order.length - 1];
+  }
+
+  function drawProfile(plot, model, head) {
+    const kernels = R.kernels(model);
+    const { distances } = kernels.data;
+    const profile = kernels.profile(head);
+    const c = R.colours();
+    const size = window99(distances, profile);
+    const x = distances.filter((d) => Math.abs(d) <= size);
+    const y = x.map((d) => profile[distances.indexOf(d)]).map((v) => (Number.isNaN(v) ? null : v));
+    return Plotly.react(
+      plot,
+      [
+        {
+          type: "scatter",
+          mode: x.length > 64 ? "lines" : "lines+markers",
+          x,
+          y,
+          connectgaps: false,
+          text: x.map((d, i) => (y[i] === null ? "" : `distance ${R.number(d, 0)}<br><b>mean pos ${digits(y[i])}</b>`)),
+          hoverinfo: "text",
+          line: { color: c.accent, width: 1.75 },
+          marker: { size: 4 },
+        },
+      ],
+      R.plotLayout({
+        margin: { l: 52, r: 12, t: 8, b: 44 },
+        xaxis: R.axis({ title: R.axisTitle("distance, query − key"), showgrid: false, zeroline: true }),
+        yaxis: R.axis({ rangemode: "tozero", nticks: 5 }),
+      }),
+      config,
+    );
+  }
+
+  R.starts.push(() => {
+    const place = document.getElementById("kernel-controls");
+    if (!place) return;
+    parts.head = el("select", {
+      id: "at",
+      onchange: () => {
+        chosenHere = true;
+        R.go({ at: parts.head.value });
+      },
+    });
+    const step = (by) => {
+      const { heads } = state.model;
+      const next = heads[heads.findIndex((head) => head.name === R.lookedAt()) + by];
+      if (!next) return;
+      chosenHere = true;
+      R.go({ at: next.name });
+    };
+    place.append(
+      el(
+        "div",
+        { class: "row" },
+        el("div", { class: "field" }, el("label", { for: "at" }, "Head, layer.head"), parts.head),
+        el(
+          "div",
+          { class: "field" },
+          el("button", { type: "button", "aria-label": "Previous head", onclick: () => step(-1) }, "←"),
+          " ",
+          el("button", { type: "button", "aria-label": "Next head", onclick: () => step(1) }, "→"),
+          " ",
+          el(
+            "button",
+            { type: "button", id: "open-card", onclick: () => R.openHead(state.model, R.lookedAt()) },
+            "All about this head",
+          ),
+        ),
+      ),
+    );
+  });
+
+  function build() {
+    const figure = (id, title, kind) =>
+      el("div", {}, el("h4", {}, title), el("div", { class: `plot ${kind}`, role: "img" }));
+    return el(
+      "article",
+      { class: "pane" },
+      el("h3", {}),
+      el("p", { class: "note", hidden: true }),
+      el(
+        "div",
+        { class: "figures" },
+        el("div", { class: "plot kernel", role: "img" }),
+        el("div", { class: "pair" }, figure("row", "", "line"), figure("profile", "Mean by distance", "line")),
+      ),
+    );
+  }
+
+  function figures(pane, model, head) {
+    const [kernel, pair] = pane.children[2].children;
+    const [row, profile] = pair.children;
+    const kernels = R.kernels(model);
+    const n = kernels.data.queries[kernels.at()];
+    R.whenSeen(kernel, () => {
+      const first = !kernel.layout;
+      R.drawKernel(kernel, model, head);
+      if (first) {
+        kernel.on("plotly_click", (event) => {
+          const now = R.shown()[[...pane.parentElement.children].indexOf(pane)];
+          state.query = now.data.kernels.queries[event.points[0].y];
+          R.update();
+        });
+      }
+    });
+    row.children[0].textContent = `Row of query ${n}`;
+    R.whenSeen(row.children[1], () => drawRow(row.children[1], model, head));
+    profile.hidden = kernels.profile(head) === null;
+    if (!profile.hidden) R.whenSeen(profile.children[1], () => drawProfile(profile.children[1], model, head));
+    kernel.setAttribute("aria-label", `Kernel of head ${head.name} of ${model.label}, queries down, keys across`);
+    row.children[1].setAttribute("aria-label", `Kernel of head ${head.name} at query ${n} over key positions`);
+    profile.children[1].setAttribute("aria-label", `Kernel of head ${head.name} averaged by distance`);
+  }
+
+  R.onUpdate(() => {
+    const place = document.getElementById("kernel");
+    if (!place) return;
+    const name = R.lookedAt();
+    if (!R.changed("kernel", name, state.query)) return;
+    parts.head.replaceChildren(...state.model.heads.map((head) => el("option", { value: head.name }, head.name)));
+    parts.head.value = name;
+    for (const { model, pane } of R.panes(place, build)) {
+      const head = model.find(name || "");
+      const kernels = R.kernels(model);
+      const missing = !head || kernels.rows(head) === null;
+      const [title, note, all] = pane.children;
+      title.replaceChildren(model.label);
+      note.hidden = !missing;
+      all.hidden = missing;
+      if (missing) {
+        note.textContent = head ? `The kernel of head ${name} is missing.` : `This model has no head ${name}.`;
+        continue;
+      }
+      const at = kernels.at();
+      const offset = kernels.value("peak_offset", head);
+      title.append(
+        el(
+          "small",
+          {},
+          `head ${name}, ${kernels.category(head) || "no category"}, ETC ${R.number(kernels.curveAt("etc", head, at), 1)} at query ` +
+            `${kernels.data.queries[at]}, peak offset ${R.number(offset, 0)}`,
+        ),
+      );
+      figures(pane, model, head);
+    }
+  });
+
+  R.toKernel = () => {
+    const heading = document.getElementById("kernel-title");
+    heading.scrollIntoView({ block: "start" });
+    heading.focus({ preventScroll: true });
+  };
+  /* Whoever chose a head elsewhere is taken to its kernel. */
+  R.onUpdate(() => {
+    if (state.at && state.at !== drawn && !chosenHere && !state.head) R.toKernel();
+    chosenHere = false;
+    drawn = state.at;
+  });
+})();

@@ -95,7 +95,7 @@ def kernels(
     places = None if queries == SPACED else whole_numbers(queries)
     results.check_writable(out)
     with _said(f"opening {model}"):
-        opened = load_model(model, revision=revision)
+        opened = load_model(model, dtype="float32", revision=revision)  # half precision would blur the kernels
     with _progress(f"kernels of {opened.name}", "text") as progress:
         found = positional_kernels(opened, text, dataset, samples, length, skip, query_texts, places, progress)
     results.save(found, out)

@@ -102,7 +102,9 @@ def test_kernels_writes_what_the_function_returns(tmp_path: Path) -> None:
     options = ["--samples", "6", "--length", "24", "--query-texts", "3", "--queries", "7:23:8"]
     finished = run("kernels", folder, "--out", tmp_path / "k.nc", "--text", text, *options)
     assert (finished.returncode, finished.stdout.strip()) == (0, str(tmp_path / "k.nc")), finished.stderr
-    same = positional_kernels(load_model(str(folder)), [text], samples=6, length=24, query_texts=3, queries=[7, 15, 23])
+    same = positional_kernels(
+        load_model(str(folder), dtype="float32"), [text], samples=6, length=24, query_texts=3, queries=[7, 15, 23]
+    )
     results.save(same, tmp_path / "same.nc")
     assert (tmp_path / "k.nc").read_bytes() == (tmp_path / "same.nc").read_bytes()
     site = run("report", folder, tmp_path / "k.nc", "--out", tmp_path / "site", "--distances", "0")

@@ -62,6 +62,11 @@ class Model:
         return self._source.dtype
 
     @property
+    def compute_dtype(self) -> str:
+        """The dtype that `forward` computes in; the model is built to know it."""
+        return str(next(self._module.parameters()).dtype).removeprefix("torch.")
+
+    @property
     def n_layers(self) -> int:
         return self._architecture.n_layers
 

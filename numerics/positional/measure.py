@@ -32,6 +32,7 @@ QUERIES = 16
 BATCH = 8
 SHIFTS = (1, 16, 64)
 SHIFTED_TEXTS = 8
+GALLERY = 6
 SUBSTITUTE = " the"
 SUBSTITUTED = np.arange(500, 601, 5)
 
@@ -57,8 +58,8 @@ def positional_kernels(
     position, where `kernel_kind` is mean-key), `kernel_variation(layer, head, other)`, `standard_error(layer,
     position)` of the mean embedding, `unrotated_share(layer, head)` where only some dims rotate,
     `denominator_decay(layer, head)`, and for texts of more than 600 tokens in the first layer of a model with learned
-    positions `substitution(text, head, substituted)`: Z with the token ' the' put at positions 500 to 600.
-    `kernel_kind` is an attr.
+    positions `substitution(query_text, head, substituted)`: Z with the token ' the' put at positions 500 to 600.
+    `kernel_gallery(layer, head, text, key)` are kernels of the last query in single texts; `kernel_kind` is an attr.
     Raises InvalidArgument for unusable lengths, counts or queries, and what `numerics.text` raises.
     """
     places = _queries(model, length, skip, queries)
@@ -91,6 +92,7 @@ def positional_kernels(
         **model.provenance(f"numerics kernels {model.source} {arguments} --queries {','.join(map(str, places))}"),
         "text": stream.name,
         "text_sha256": stream.text_sha256,
+        "compute_dtype": model.compute_dtype,
         "kernel_kind": layers[0].kind,
         "samples": samples,
         "skip": skip,
@@ -255,6 +257,7 @@ class _Layer:
         uniform = spread.uniform_kernel(self.allowed)
         found: dict[str, Any] = {
             "kernel": mean.astype(np.float32),
+            "kernel_gallery": np.swapaxes(np.stack(self.kernels[:GALLERY])[:, :, -1], 0, 1),
             "etc": etc.mean(axis=0),
             "etc_texts_sd": etc.std(axis=0, ddof=1),
             "category": [spread.category(float(value), size) for value in last_etc],
@@ -291,6 +294,7 @@ class _Layer:
 
 DIMS: dict[str, tuple[str, ...]] = {
     "kernel": ("head", "query", "key"),
+    "kernel_gallery": ("head", "text", "key"),
     "kernel_variation": ("head", "other"),
     "positional_share": (),
     "standard_error": ("position",),
@@ -315,7 +319,7 @@ def _table(model: Model, layers: list[_Layer], queries: Ints, length: int, skip:
         if name == "tv_first_layer":
             table[name] = (("head", "query"), found[0][name])
         elif name == "substitution":
-            table[name] = (("text", "head", "substituted"), found[0][name])
+            table[name] = (("query_text", "head", "substituted"), found[0][name])
             table = table.assign_coords(substituted=SUBSTITUTED)
         elif all(name in results for results in found):
             values = np.stack([np.asarray(results[name]) for results in found])

@@ -111,6 +111,8 @@ def kernels(dataset: xr.Dataset) -> dict[str, Any]:
         "variation": _variation(dataset),
         "distances": [int(d) for d in dataset["distance"].to_numpy()] if "distance_profile" in dataset else None,
         "distance_profile": _distance_profile(dataset, flat),
+        "gallery": _gallery(dataset, flat),
+        "substitution": _substitution(dataset),
         "positional_share": _optional(dataset, "positional_share", ("layer",)),
         "shifts": [int(s) for s in dataset["shift"].to_numpy()] if "content_survival" in dataset else None,
         "content_survival": _optional(dataset, "content_survival", ("layer", "shift")),
@@ -172,6 +174,24 @@ def _variation(dataset: xr.Dataset) -> list[list[int | float | None]] | None:
         return None
     values = dataset["kernel_variation"].transpose("layer", "head", "other").to_numpy()
     return [rounded(layer, VARIATION_DECIMALS) for layer in values]
+
+
+def _gallery(dataset: xr.Dataset, flat: int) -> list[str | None] | None:
+    """Per head the kernels of the last query of single texts, text by text."""
+    if "kernel_gallery" not in dataset:
+        return None
+    return half_floats(dataset["kernel_gallery"].transpose("layer", "head", "text", "key").to_numpy().reshape(flat, -1))
+
+
+def _substitution(dataset: xr.Dataset) -> dict[str, Any] | None:
+    """Per head of the first layer the denominators of one query token put at many positions, text by text."""
+    if "substitution" not in dataset:
+        return None
+    values = dataset["substitution"].transpose("head", "query_text", "substituted").to_numpy()
+    return {
+        "positions": [int(n) for n in dataset["substituted"].to_numpy()],
+        "values": [significant(head, DIGITS) for head in values],
+    }
 
 
 def _distance_profile(dataset: xr.Dataset, flat: int) -> list[str | None] | None:

@@ -120,6 +120,11 @@ def kernels(
     return xr.Dataset(
         {
             "kernel": ((*row, "key"), kernel.astype(np.float32)),
+            "kernel_gallery": ((*head, "text", "key"), np.stack([kernel[:, :, -1], kernel[:, :, -1] ** 2], axis=2)),
+            "substitution": (
+                ("query_text", "head", "substituted"),
+                1 + np.arange(3.0 * heads * 4).reshape(3, heads, 4),
+            ),
             "etc": (row, etc),
             "etc_texts_sd": (row, 0.05 * etc),
             "category": (head, category),
@@ -149,6 +154,7 @@ def kernels(
             "key": keys,
             "distance": far,
             "shift": [1, 16],
+            "substituted": [500, 520, 540, 600],
         },
         attrs={
             "model": model,

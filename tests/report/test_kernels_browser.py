@@ -248,6 +248,24 @@ def test_the_row_of_the_chosen_query_is_plotted(visit: Visit, kernels_site: Path
     np.testing.assert_allclose(row["y"], BROAD_KERNELS["kernel"].values[0, 0, 2, 5:], **HALF_FLOAT)
 
 
+def test_single_texts_have_a_line_each(visit: Visit, kernels_site: Path) -> None:
+    """Kernels of the last query, and, in the first layer alone, denominators of a token put into the text."""
+    page = visit.open_kernels(kernels_site, "#model=tiny-broad&at=0.1")
+    lines = figure(page, "#kernel .plot.line", 2)
+    assert len(lines) == 2
+    last = int(BROAD_KERNELS["query"].values[-1])
+    for text, line in enumerate(lines):
+        expected = BROAD_KERNELS["kernel_gallery"].values[0, 1, text, 5 : last + 1]
+        np.testing.assert_allclose(numbers(line["y"]), expected, **HALF_FLOAT)
+        assert list(line["x"]) == list(range(5, last + 1))
+    put = figure(page, "#kernel .plot.line", 3)
+    assert [list(line["x"]) for line in put] == [[500, 520, 540, 600]] * 3
+    np.testing.assert_allclose([line["y"] for line in put], BROAD_KERNELS["substitution"].values[:, 1])
+    page = visit.open_kernels(kernels_site, "#model=tiny-broad&at=1.1")
+    figure(page, "#kernel .plot.line", 2)
+    assert page.locator("#kernel .pair > div").nth(3).is_hidden()
+
+
 def test_two_models_lie_side_by_side(visit: Visit, kernels_site: Path) -> None:
     page = visit.open_kernels(kernels_site)
     page.select_option("#other", label="tiny-broad")

@@ -24,6 +24,10 @@
     return out;
   }
 
+  function inRows(values, length) {
+    return Array.from({ length: values.length / length }, (_, row) => values.slice(row * length, (row + 1) * length));
+  }
+
   class Kernels {
     constructor(model) {
       this.model = model;
@@ -100,6 +104,19 @@
     profile(head) {
       const text = this.data.distance_profile ? this.data.distance_profile[this.index(head)] : null;
       return text === null ? null : halfFloats(text);
+    }
+
+    /* Kernels of the last query, one per text; null: missing. */
+    gallery(head) {
+      const text = this.data.gallery ? this.data.gallery[this.index(head)] : null;
+      return text === null ? null : inRows(Array.from(halfFloats(text)), this.data.keys.length);
+    }
+
+    /* Denominators of one token put at many positions, one row per text; only in the first layer. */
+    substitution(head) {
+      const { substitution } = this.data;
+      if (!substitution || head.layer !== 0) return null;
+      return inRows(substitution.values[head.head], substitution.positions.length);
     }
 
     /* Rows of the kernel, one per query: numbers, null for keys that are skipped or not admissible. Null: missing. */

@@ -122,6 +122,32 @@
     );
   }
 
+  /* One thin line per text. */
+  function drawTexts(plot, x, rows, xTitle, nonnegative) {
+    const c = R.colours();
+    return Plotly.react(
+      plot,
+      rows.map((row, text) => ({
+        type: "scatter",
+        mode: "lines",
+        x,
+        y: row,
+        connectgaps: false,
+        text: row.map((value, i) => `text ${text}, ${xTitle} ${x[i]}<br><b>${digits(value)}</b>`),
+        hoverinfo: "text",
+        opacity: 0.7,
+        line: { color: c.accent, width: 1 },
+      })),
+      R.plotLayout({
+        margin: { l: 52, r: 12, t: 8, b: 44 },
+        showlegend: false,
+        xaxis: R.axis({ title: R.axisTitle(xTitle), showgrid: false, zeroline: false }),
+        yaxis: R.axis({ rangemode: nonnegative ? "tozero" : "normal", nticks: 5 }),
+      }),
+      config,
+    );
+  }
+
   R.starts.push(() => {
     const place = document.getElementById("kernel-controls");
     if (!place) return;
@@ -174,13 +200,20 @@
         { class: "figures" },
         el("div", { class: "plot kernel", role: "img" }),
         el("div", { class: "pair" }, figure("row", "", "line"), figure("profile", "Mean by distance", "line")),
+        el(
+          "div",
+          { class: "pair" },
+          figure("gallery", "The last query in single texts", "line"),
+          figure("substitution", "Denominator Z of one token put at each position, by text", "line"),
+        ),
       ),
     );
   }
 
   function figures(pane, model, head) {
-    const [kernel, pair] = pane.children[2].children;
+    const [kernel, pair, texts] = pane.children[2].children;
     const [row, profile] = pair.children;
+    const [gallery, substitution] = texts.children;
     const kernels = R.kernels(model);
     const n = kernels.data.queries[kernels.at()];
     R.whenSeen(kernel, () => {
@@ -198,6 +231,23 @@
     R.whenSeen(row.children[1], () => drawRow(row.children[1], model, head));
     profile.hidden = kernels.profile(head) === null;
     if (!profile.hidden) R.whenSeen(profile.children[1], () => drawProfile(profile.children[1], model, head));
+    const { keys, skip, substitution: put } = kernels.data;
+    const singles = kernels.gallery(head);
+    gallery.hidden = singles === null;
+    if (singles) {
+      const shown = singles.map((weights) => weights.slice(skip, kernels.data.queries[kernels.last] + 1));
+      const across = keys.slice(skip, kernels.data.queries[kernels.last] + 1);
+      R.whenSeen(gallery.children[1], () => drawTexts(gallery.children[1], across, shown, "key position", true));
+    }
+    const denominators = kernels.substitution(head);
+    substitution.hidden = denominators === null;
+    if (denominators) {
+      R.whenSeen(substitution.children[1], () =>
+        drawTexts(substitution.children[1], put.positions, denominators, "position", false),
+      );
+    }
+    gallery.children[1].setAttribute("aria-label", `Kernels of head ${head.name} at the last query in single texts`);
+    substitution.children[1].setAttribute("aria-label", `Denominators of head ${head.name} for one token, by text`);
     kernel.setAttribute("aria-label", `Kernel of head ${head.name} of ${model.label}, queries down, keys across`);
     row.children[1].setAttribute("aria-label", `Kernel of head ${head.name} at query ${n} over key positions`);
     profile.children[1].setAttribute("aria-label", `Kernel of head ${head.name} averaged by distance`);

@@ -148,7 +148,7 @@ class TestBadInput:
         refused(run("report", tiny_llama, "--out", tmp_path / "thesis"), "thesis")
         assert (tmp_path / "thesis" / "chapter.txt").read_text() == "precious"
 
-    @pytest.mark.parametrize("damage", ["cut", "header", "pickle", "half", "type", "gguf"])
+    @pytest.mark.parametrize("damage", ["cut", "header", "pickle", "half", "type", "gguf", "no layers"])
     def test_damaged_or_unsafe_checkpoints(self, damage: str, tiny_llama: Path, tmp_path: Path) -> None:
         folder = tmp_path / "model"
         shutil.copytree(tiny_llama, folder)
@@ -169,6 +169,9 @@ class TestBadInput:
         elif damage == "type":
             config.write_text(json.dumps(json.loads(config.read_text()) | {"model_type": "my_own", "auto_map": {}}))
             word = "my_own"
+        elif damage == "no layers":
+            config.write_text(json.dumps(json.loads(config.read_text()) | {"num_hidden_layers": 0}))
+            word = "no attention layers"
         elif damage == "gguf":
             reference = tmp_path / "model.gguf"
             reference.write_bytes(b"GGUF" + bytes(20))

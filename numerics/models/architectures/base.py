@@ -97,6 +97,8 @@ class Architecture:
         self.name = name
         self.prefix = parameter_prefix(self.model_type)
         self.check_options()
+        if self.n_layers < 1 or self.n_heads < 1:
+            raise UnusableCheckpoint(f"{name} has no attention layers", "use a model with at least one layer and head")
         if self.n_heads % self.n_kv_heads:
             raise UnusableCheckpoint(
                 f"{name}: {self.n_heads} query heads cannot share {self.n_kv_heads} key/value heads evenly",

@@ -34,8 +34,3 @@ def antisymmetric_energy(L: Float) -> float:
     p = len(L)
     X, Y = L[:, :p], L[:, p:]
     return float(np.sum((X - X.T) ** 2) / 4 + np.sum(Y**2) / 2)
-
-
-def singular_values(L: Float) -> Float:
-    """Singular values (p,) of the form, largest first (the other r − p are zero)."""
-    return np.asarray(np.linalg.svd(L, compute_uv=False), dtype=np.float64)

@@ -88,6 +88,6 @@ def test_a_verified_archive_is_not_fetched_again(tmp_path: Path, monkeypatch: py
 def test_lean_finds_its_library_and_what_was_built() -> None:
     lean = node.LeanOnNode(Path("/n/node"), Path("/c/lean"))
     assert lean.command("--run", "x")[:3] == ["/n/node", "/c/lean/lean.js", "-DElab.async=false"]
-    environment = lean.environment(Path("/tmp/b"))
-    assert environment["LEAN_PATH"] == "/c/lean/library:/tmp/b"
+    environment = lean.environment(Path("/build"))
+    assert environment["LEAN_PATH"] == "/c/lean/library:/build"
     assert environment[FOLDER_VARIABLE] == "/c/lean"

@@ -15,7 +15,8 @@ from numerics.models.heads import Float, Norm
 class Vocabulary:
     """Embeddings and unembedding of one model, float64, read on first use.
 
-    `W_E` (V, D) includes the factor the model puts on it (Gemma: √D); `W_pos` (positions, D) or None; `W_U` (V, D) and
+    `W_E` (V, D) includes the factor the model puts on it (Gemma: √D); `W_pos` (positions, D) or None; `token_type` (D,)
+    is added to every token where the model has token types, `embedding_norm` acts on the sum; `W_U` (V, D) and
     `b_U` (V,) or None; logits are `logit_scale·(W_U final_norm(x) + b_U)`, then `c·tanh(·/c)` with a `logit_softcap` c.
     """
 
@@ -29,6 +30,14 @@ class Vocabulary:
     @cached_property
     def W_pos(self) -> Float | None:
         return self.architecture.position_table()
+
+    @cached_property
+    def token_type(self) -> Float | None:
+        return self.architecture.token_type()
+
+    @cached_property
+    def embedding_norm(self) -> Norm | None:
+        return self.architecture.embedding_norm()
 
     @cached_property
     def W_U(self) -> Float | None:
@@ -57,5 +66,6 @@ class Vocabulary:
 
     @property
     def special_ids(self) -> frozenset[int]:
-        """Ids of the tokenizer's special tokens."""
-        return frozenset(self.tokenizer.all_special_ids)
+        """Ids of the tokenizer's special tokens, those it only reserves (`<unused7>`) among them."""
+        reserved = (token for token, added in self.tokenizer.added_tokens_decoder.items() if added.special)
+        return frozenset(self.tokenizer.all_special_ids) | frozenset(reserved)

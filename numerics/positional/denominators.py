@@ -78,6 +78,26 @@ def hoeffding_bound(t: ArrayLike, low: ArrayLike, high: ArrayLike, weight: Array
     return bound
 
 
+def exceedance(Z: Float, expected: Float, spread: Float, deviations: ArrayLike) -> Float:
+    """Share (…, K) of the denominators `Z` (X, …, I) with `|Z − E Z| ≥ k·spread`, over texts and queries, for each k.
+
+    `expected`, `spread` (X, …, I): `predicted_mean` and `predicted_spread` of the same text and query. Where the spread
+    is zero nothing is random and the row is left out; NaN where none is left.
+    """
+    steps = np.asarray(deviations, dtype=np.float64)
+    random = spread > 0
+    beyond = random[..., None] & (np.abs(Z - expected)[..., None] >= _positive(steps) * spread[..., None])
+    return mean_over_rows(beyond, random)
+
+
+def mean_over_rows(values: NDArray[np.generic], counted: Bool) -> Float:
+    """Mean (…, K) of `values` (X, …, I, K) over texts and queries, of the rows `counted` (X, …, I); NaN without any."""
+    rows = counted.sum(axis=(0, -1))[..., None]
+    total = np.where(counted[..., None], values, 0.0).sum(axis=(0, -2))
+    mean: Float = np.divide(total, rows, out=np.full(total.shape, np.nan), where=rows > 0)
+    return mean
+
+
 def shared_decay(Z: Float, query_positions: ArrayLike) -> tuple[Float, Float]:
     """What Z does with n whatever the text: its geometric mean over texts (…, I), and the slope (…,) of that.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import torch
 
     from numerics.models import Model, RotaryTable
+    from numerics.models.heads import Norm
     from numerics.models.visitor import AttentionCall
 
 Float = NDArray[np.float64]
@@ -33,6 +35,8 @@ BATCH = 8
 SHIFTS = (1, 16, 64)
 SHIFTED_TEXTS = 8
 GALLERY = 6
+GALLERY_QUERIES = 4
+DEVIATIONS = (1.0, 1.5, 2.0, 3.0, 5.0)
 SUBSTITUTE = " the"
 SUBSTITUTED = np.arange(500, 601, 5)
 
@@ -54,12 +58,13 @@ def positional_kernels(
     the means, the next `query_texts` chunks the queries; the first `skip` positions are left out of every kernel;
     `queries` are positions (default 16, evenly spaced up to the last). `progress` gets (texts done, texts in all).
 
-    Returns, beside the row `kernels` of the contract: `tv_kernel_P(layer, head)` (of the kernel with a mean key per
-    position, where `kernel_kind` is mean-key), `kernel_variation(layer, head, other)`, `standard_error(layer,
-    position)` of the mean embedding, `unrotated_share(layer, head)` where only some dims rotate,
-    `denominator_decay(layer, head)`, and for texts of more than 600 tokens in the first layer of a model with learned
-    positions `substitution(query_text, head, substituted)`: Z with the token ' the' put at positions 500 to 600.
-    `kernel_gallery(layer, head, text, key)` are kernels of the last query in single texts; `kernel_kind` is an attr.
+    Returns the row `kernels` of the contract; `kernel_kind` is an attr. What it names there and how it is found:
+    `denominator(layer, head, query, text)` is Z of every query text; `exceedance(layer, head, deviation)` the share of
+    texts and queries with `|Z − E Z|` at least so many predicted standard deviations, beside the bounds `chebyshev` and
+    `hoeffding` for independent contents (means over the same rows; contents drawn from those of the text itself).
+    `tv_kernel_P(layer, head)` is the TV of the kernel with a mean key per position, where `kernel_kind` is mean-key;
+    `kernel_gallery` holds kernels of single texts. `substitution(text, head, substituted)` is Z in the first layer of a
+    causal model with learned positions, the token ' the' put at positions 500 to 600, for texts longer than that.
     Raises InvalidArgument for unusable lengths, counts or queries, and what `numerics.text` raises.
     """
     places = _queries(model, length, skip, queries)
@@ -97,6 +102,10 @@ def positional_kernels(
         "samples": samples,
         "skip": skip,
     }
+    first = layers[0]
+    if first.content_lengths:  # c² of the first-layer approximation: of the texts, as used, and of the vocabulary
+        table.attrs["content_length"] = float(np.mean(first.content_lengths))
+        table.attrs["content_length_vocabulary"] = first_layer.content_length(first.token_part)
     return table
 
 
@@ -118,9 +127,12 @@ class _Layer:
     of_positions: Float | None = None
     etc: list[Float] = field(default_factory=list)
     Z: list[Float] = field(default_factory=list)
+    expected_Z: list[Float] = field(default_factory=list)
+    hoeffding: list[Float] = field(default_factory=list)
     predicted_variance: list[Float] = field(default_factory=list)
     unrotated: list[Float] = field(default_factory=list)
     first_layer: list[Float] = field(default_factory=list)
+    content_lengths: list[float] = field(default_factory=list)
     substituted: list[Float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -170,16 +182,19 @@ class _Layer:
         known = np.where(self.allowed, scores, 0.0)
         factor = kernel.content_factor(known, np.where(self.allowed, exponents, 0.0))
         others = self.allowed & (np.arange(self.length) != self.queries[:, None])
-        _, variance = denominators.content_moments(factor, others)
+        mean, variance = denominators.content_moments(factor, others)
         self.kernels.append(rows.astype(np.float32))
         self.etc.append(spread.effective_token_count(rows))
         self.Z.append(denominators.denominator(rows, factor))
-        self.predicted_variance.append(denominators.predicted_spread(rows, variance, self.queries) ** 2)
+        self.expected_Z.append(denominators.predicted_mean(rows, factor, mean, self.queries))
+        deviation = denominators.predicted_spread(rows, variance, self.queries)
+        self.predicted_variance.append(deviation**2)
+        self.hoeffding.append(self._hoeffding(rows, factor, others, deviation))
         if self.table is not None and self.table.rotary_dim < self.heads.head_dim:
             self.unrotated.append(self._unrotated_share(q, call, known))
-        if self.layer == 0 and self.model.positions.scheme == "learned absolute" and self.heads.norm is not None:
+        if self.layer == 0 and self.input_norm is not None:
             self.first_layer.append(self._first_layer(q, ids, call))
-            if self.length > SUBSTITUTED[-1]:
+            if self.heads.causal and self.length > SUBSTITUTED[-1]:
                 self.substituted.append(self._substituted(call))
 
     def _exponents(self, q: Float, call: AttentionCall) -> tuple[Float, Float | None]:
@@ -204,31 +219,57 @@ class _Layer:
         part = self.heads.scale * q[..., rest] @ np.swapaxes(keys, -1, -2)
         return shares.unrotated_score_share(part, scores, self.allowed)
 
+    def _hoeffding(self, rows: Float, factor: Float, others: Bool, deviation: Float) -> Float:
+        """Hoeffding bounds (H, I, K) at the multiples `DEVIATIONS` of the predicted spread; 0 where that is zero."""
+        low, high = (
+            extreme(np.where(others, factor, fill), axis=-1) for extreme, fill in ((np.min, np.inf), (np.max, -np.inf))
+        )
+        weight = denominators.concentration_weight(rows, self.queries)
+        steps = np.where(deviation > 0, deviation, 1.0)[..., None] * np.array(DEVIATIONS)
+        bound = denominators.hoeffding_bound(steps, low[..., None], high[..., None], weight[..., None])
+        return np.where(deviation[..., None] > 0, bound, 0.0)
+
+    @cached_property
+    def input_norm(self) -> Norm | None:
+        """The one norm between the embeddings' sum and this first layer's attention; None without learned positions."""
+        if not self.model.positions.learned:
+            return None
+        norms = [norm for norm in (self.model.vocabulary.embedding_norm, self.heads.norm) if norm is not None]
+        return norms[0] if len(norms) == 1 else None
+
+    @cached_property
+    def token_part(self) -> Float:
+        """(V, D): what a token adds to the first layer's input before the norm."""
+        ends = self.model.vocabulary
+        return ends.W_E if ends.token_type is None else ends.W_E + ends.token_type
+
     def _first_layer(self, q: Float, ids: Ints, call: AttentionCall) -> Float:
         """TV (H, I) between the first-layer approximation and the attention, both without the skipped positions."""
         ends, heads = self.model.vocabulary, self.heads
-        assert heads.norm is not None
+        assert self.input_norm is not None
         assert ends.W_pos is not None
-        tokens, positions = ends.W_E[ids], ends.W_pos[: len(ids)]
+        tokens, positions = self.token_part[ids], ends.W_pos[: len(ids)]
+        self.content_lengths.append(first_layer.content_length(tokens))
+        bias = 0.0 if call.bias is None else _expanded(call.bias, heads.n_heads, self.length)[:, self.queries]
         to_kv = [heads.kv_head(head) for head in range(heads.n_heads)]
         pattern = call.pattern()[0].double().numpy()[:, self.queries]
         attention, _ = kernel.condition(pattern, self.admissible, self.skip)
         scores = np.empty_like(attention)
         for row, n in enumerate(self.queries):
-            parts = first_layer.first_layer_parts(tokens, positions, int(n), heads.norm)
+            parts = first_layer.first_layer_parts(tokens, positions, int(n), self.input_norm)
             inputs = parts.content + parts.position
             scores[:, row] = first_layer.scores_on_inputs(
                 q[:, row], inputs, heads.W_K[to_kv], heads.b_K[to_kv], heads.scale
             )
-        return spread.total_variation(kernel.positional_kernel(scores, self.admissible, self.skip), attention)
+        return spread.total_variation(kernel.positional_kernel(scores + bias, self.admissible, self.skip), attention)
 
     def _substituted(self, call: AttentionCall) -> Float:
         """Z (H, I) of the text for the token `SUBSTITUTE` at each position of `SUBSTITUTED`."""
         ends, heads = self.model.vocabulary, self.heads
-        assert heads.norm is not None
+        assert self.input_norm is not None
         assert ends.W_pos is not None
         token = ends.tokenizer(SUBSTITUTE, add_special_tokens=False)["input_ids"][0]
-        x = substitution.normed(ends.W_E[token] + ends.W_pos[SUBSTITUTED], heads.norm)
+        x = substitution.normed(self.token_part[token] + ends.W_pos[SUBSTITUTED], self.input_norm)
         q = np.einsum("hnd,id->hin", heads.W_Q, x) + heads.b_Q[:, None]
         k = np.einsum("gnd,id->gin", heads.W_K, x) + heads.b_K[:, None]
         own, keys, mean = (
@@ -242,7 +283,9 @@ class _Layer:
         mean = rows.mean(axis=0)
         mean /= mean.sum(axis=-1, keepdims=True)  # float32 was kept
         attention, sink = kernel.condition(self.attention / self.seen, self.admissible, self.skip)
-        etc, Z = np.stack(self.etc), np.stack(self.Z)
+        etc, Z, expected_Z = np.stack(self.etc), np.stack(self.Z), np.stack(self.expected_Z)
+        deviations = np.sqrt(self.predicted_variance)
+        chebyshev = np.broadcast_to(denominators.chebyshev_bound(DEVIATIONS, 1.0, 1.0), np.shape(self.hoeffding))
         variation = groups.pairwise_variation(mean)
         predicted = np.sqrt(np.mean(self.predicted_variance, axis=0))
         last_etc = etc.mean(axis=0)[:, -1]
@@ -257,7 +300,7 @@ class _Layer:
         uniform = spread.uniform_kernel(self.allowed)
         found: dict[str, Any] = {
             "kernel": mean.astype(np.float32),
-            "kernel_gallery": np.swapaxes(np.stack(self.kernels[:GALLERY])[:, :, -1], 0, 1),
+            "kernel_gallery": np.moveaxis(np.stack(self.kernels[:GALLERY])[:, :, gallery_places(self.queries)], 0, 2),
             "etc": etc.mean(axis=0),
             "etc_texts_sd": etc.std(axis=0, ddof=1),
             "category": [spread.category(float(value), size) for value in last_etc],
@@ -271,6 +314,10 @@ class _Layer:
             "kernel_variation": variation,
             "contextual": _named(criteria),
             "key_bias_share": shares.key_bias_share(rotating, self.key_square / self.seen)[to_kv],
+            "denominator": np.moveaxis(Z, 0, -1),
+            "exceedance": denominators.exceedance(Z, expected_Z, deviations, DEVIATIONS),
+            "chebyshev": denominators.mean_over_rows(chebyshev, deviations > 0),
+            "hoeffding": denominators.mean_over_rows(np.stack(self.hoeffding), deviations > 0),
             "denominator_mean": Z.mean(axis=0),
             "denominator_sd": Z.std(axis=0, ddof=1),
             "denominator_sd_predicted": predicted,
@@ -294,7 +341,9 @@ class _Layer:
 
 DIMS: dict[str, tuple[str, ...]] = {
     "kernel": ("head", "query", "key"),
-    "kernel_gallery": ("head", "text", "key"),
+    "kernel_gallery": ("head", "gallery_query", "gallery_text", "key"),
+    "denominator": ("head", "query", "text"),
+    **dict.fromkeys(("exceedance", "chebyshev", "hoeffding"), ("head", "deviation")),
     "kernel_variation": ("head", "other"),
     "positional_share": (),
     "standard_error": ("position",),
@@ -313,13 +362,15 @@ def _table(model: Model, layers: list[_Layer], queries: Ints, length: int, skip:
             "query": queries,
             "key": np.arange(length),
             "position": np.arange(length),
+            "deviation": np.array(DEVIATIONS),
+            "gallery_query": queries[gallery_places(queries)],
         }
     )
     for name in dict.fromkeys(name for results in found for name in results):
         if name == "tv_first_layer":
             table[name] = (("head", "query"), found[0][name])
         elif name == "substitution":
-            table[name] = (("query_text", "head", "substituted"), found[0][name])
+            table[name] = (("text", "head", "substituted"), found[0][name])
             table = table.assign_coords(substituted=SUBSTITUTED)
         elif all(name in results for results in found):
             values = np.stack([np.asarray(results[name]) for results in found])
@@ -334,6 +385,12 @@ def _table(model: Model, layers: list[_Layer], queries: Ints, length: int, skip:
     if model.stacks is not None:
         table = table.assign_coords(stack=("layer", list(model.stacks)))
     return table
+
+
+def gallery_places(queries: Ints) -> Ints:
+    """Which of the queries are kept text by text: `GALLERY_QUERIES` evenly spaced ones up to the last."""
+    shown = min(GALLERY_QUERIES, len(queries))
+    return np.round(len(queries) * np.arange(1, shown + 1) / shown).astype(np.int64) - 1
 
 
 def _named(criteria: dict[str, Bool]) -> list[str]:

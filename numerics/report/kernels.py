@@ -112,6 +112,8 @@ def kernels(dataset: xr.Dataset) -> dict[str, Any]:
         "distances": [int(d) for d in dataset["distance"].to_numpy()] if "distance_profile" in dataset else None,
         "distance_profile": _distance_profile(dataset, flat),
         "gallery": _gallery(dataset, flat),
+        "denominators": _denominators(dataset, flat),
+        "strays": _strays(dataset),
         "substitution": _substitution(dataset),
         "positional_share": _optional(dataset, "positional_share", ("layer",)),
         "shifts": [int(s) for s in dataset["shift"].to_numpy()] if "content_survival" in dataset else None,
@@ -176,18 +178,39 @@ def _variation(dataset: xr.Dataset) -> list[list[int | float | None]] | None:
     return [rounded(layer, VARIATION_DECIMALS) for layer in values]
 
 
-def _gallery(dataset: xr.Dataset, flat: int) -> list[str | None] | None:
-    """Per head the kernels of the last query of single texts, text by text."""
+def _gallery(dataset: xr.Dataset, flat: int) -> dict[str, Any] | None:
+    """Per head the kernels of single texts, query by query and text by text."""
     if "kernel_gallery" not in dataset:
         return None
-    return half_floats(dataset["kernel_gallery"].transpose("layer", "head", "text", "key").to_numpy().reshape(flat, -1))
+    values = dataset["kernel_gallery"].transpose("layer", "head", "gallery_query", "gallery_text", "key").to_numpy()
+    return {
+        "queries": [int(n) for n in dataset["gallery_query"].to_numpy()],
+        "values": half_floats(values.reshape(flat, -1)),
+    }
+
+
+def _denominators(dataset: xr.Dataset, flat: int) -> list[list[float | None]] | None:
+    """Per head Z of every text, text by text and query by query."""
+    if "denominator" not in dataset:
+        return None
+    values = dataset["denominator"].transpose("layer", "head", "text", "query").to_numpy().reshape(flat, -1)
+    return [significant(head, DIGITS) for head in values]
+
+
+def _strays(dataset: xr.Dataset) -> dict[str, Any] | None:
+    """How often Z strays so many predicted standard deviations, and the bounds: flat, head by head."""
+    if "exceedance" not in dataset:
+        return None
+    names = ("exceedance", "chebyshev", "hoeffding")
+    columns = {name: significant(dataset[name].transpose(*HEAD, "deviation").to_numpy(), DIGITS) for name in names}
+    return {"deviations": dataset["deviation"].to_numpy().tolist(), **columns}
 
 
 def _substitution(dataset: xr.Dataset) -> dict[str, Any] | None:
     """Per head of the first layer the denominators of one query token put at many positions, text by text."""
     if "substitution" not in dataset:
         return None
-    values = dataset["substitution"].transpose("head", "query_text", "substituted").to_numpy()
+    values = dataset["substitution"].transpose("head", "text", "substituted").to_numpy()
     return {
         "positions": [int(n) for n in dataset["substituted"].to_numpy()],
         "values": [significant(head, DIGITS) for head in values],

@@ -79,6 +79,7 @@ PAGES: tuple[Page, ...] = (
             "kernels_head.js",
             "kernels_groups.js",
             "kernels_scatter.js",
+            "kernels_strays.js",
             "kernels_layers.js",
             "kernels_heads.js",
         ),

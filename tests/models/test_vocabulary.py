@@ -16,8 +16,6 @@ from tests.models.tiny import TINY
 Load = Callable[[str], Model]
 ENCODERS = {"bert", "roberta", "distilbert", "mpnet"}
 DECODERS = [case for case, (model_type, _) in sorted(TINY.items()) if model_type not in ENCODERS]
-# BLOOM norms its embeddings and the post-norm encoders add more to them: W_E and W_pos are checked as tables instead.
-PLAIN_EMBEDDING = [case for case in DECODERS if not case.startswith(("bloom", "t5"))]
 
 
 def last_stream_and_logits(model: Model, ids: torch.Tensor) -> tuple[Any, Any]:
@@ -49,7 +47,7 @@ def test_logits_from_the_last_residual_stream(case: str, tiny: Load, ids: torch.
     assert np.max(np.abs(ours - logits)) < 64 * 2.0**-23 * (1 + np.max(np.abs(logits)))
 
 
-@pytest.mark.parametrize("case", PLAIN_EMBEDDING)
+@pytest.mark.parametrize("case", sorted(TINY))
 def test_first_residual_stream_from_ids(case: str, tiny: Load, ids: torch.Tensor) -> None:
     model = tiny(case)
     ends, seen = model.vocabulary, []
@@ -63,6 +61,10 @@ def test_first_residual_stream_from_ids(case: str, tiny: Load, ids: torch.Tensor
     ours = ends.W_E[ids[0].numpy()]
     if ends.W_pos is not None:
         ours = ours + ends.W_pos[: ids.shape[1]]
+    if ends.token_type is not None:
+        ours = ours + ends.token_type
+    if ends.embedding_norm is not None:
+        ours = normed(ends.embedding_norm, ours)
     # Gemma's √D is rounded to float32 by the model.
     assert np.max(np.abs(ours - seen[0][0].double().numpy())) < 4 * 2.0**-23 * np.max(np.abs(ours))
 

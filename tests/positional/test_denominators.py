@@ -16,6 +16,7 @@ from numerics.positional.denominators import (
     concentration_weight,
     content_moments,
     denominator,
+    exceedance,
     hoeffding_bound,
     is_contextual,
     predicted_mean,
@@ -108,6 +109,16 @@ def test_hoeffding_cannot_be_halved() -> None:
 def test_hoeffding_where_nothing_is_random() -> None:
     assert hoeffding_bound([0.1, 1.0], 2.0, 2.0, 0.5).tolist() == [0, 0]
     assert hoeffding_bound(0.1, 0.0, 1.0, 0.0) == 0
+
+
+def test_exceedance_counts_texts_and_queries_and_leaves_out_what_is_not_random() -> None:
+    """Two texts, one head, three queries; the last query of the second text has no spread."""
+    Z = np.array([[[1.0, 2.0, 3.0]], [[2.0, 2.5, 9.0]]])
+    spread = np.array([[[1.0, 0.5, 1.0]], [[0.25, 0.25, 0.0]]])
+    expected = np.array([[[0.0, 2.0, 1.0]], [[1.5, 2.5, 1.0]]])
+    # |Z − E Z|/spread: 1, 0, 2, 2, 0, left out.
+    assert close(exceedance(Z, expected, spread, [0.5, 1.0, 2.0, 3.0]), [[3 / 5, 3 / 5, 2 / 5, 0]])
+    assert np.isnan(exceedance(Z, expected, 0 * spread, [1.0])).all()
 
 
 def test_shared_decay_is_that_of_all_texts() -> None:

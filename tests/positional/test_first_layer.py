@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from numerics.models import Model
 from numerics.models.heads import Norm
 from numerics.positional.first_layer import content_length, first_layer_parts, scores_on_inputs
+from numerics.positional.measure import _Layer
 from tests.models.truth import observe
 from tests.positional.strategies import Float, close
 
@@ -76,14 +77,15 @@ def test_scores_without_keys_are_the_scores() -> None:
     assert close(scores_on_inputs(q, inputs, W_K, b_K, 0.5), expected)
 
 
-@pytest.mark.parametrize("case", ["gpt2", "opt"])
+@pytest.mark.parametrize("case", ["gpt2", "opt", "gpt_neo", "bert", "roberta", "distilbert", "mpnet"])
 def test_at_the_query_the_parts_are_what_the_attention_reads(
     case: str, tiny: Callable[[str], Model], ids: torch.Tensor
 ) -> None:
     model = tiny(case)
     x = observe(model, ids, float64=True).x[0]
-    tokens = model.vocabulary.W_E[ids[0].numpy()]
-    W_pos, norm = model.vocabulary.W_pos, model.heads(0).norm
+    layer = _Layer(model, 0, np.array([3, 5]), ids.shape[1], 1)
+    tokens, norm = layer.token_part[ids[0].numpy()], layer.input_norm
+    W_pos = model.vocabulary.W_pos
     assert W_pos is not None
     assert norm is not None
     for n in range(len(x)):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from numerics import Model, load_model, positional_kernels, results
 from numerics.errors import InvalidArgument
@@ -109,7 +110,16 @@ def test_table_of_a_model(case: str, walkable: Load, text: Path, tmp_path: Path)
     assert ("tv_kernel_P" in table) == rotary
     assert ("unrotated_share" in table) == (case == "gpt_neox")
     assert ("content_survival" in table) == model.takes_positions
-    assert ("tv_first_layer" in table) == (case == "gpt2")
+    assert ("tv_first_layer" in table) == (case in ("gpt2", "mpnet"))
+    assert ("content_length" in table.attrs) == (case in ("gpt2", "mpnet"))
+    texts = table["denominator"]
+    assert texts.sizes["text"] == 4
+    np.testing.assert_array_equal(texts.mean("text"), table["denominator_mean"])
+    np.testing.assert_array_equal(texts.std("text", ddof=1), table["denominator_sd"])
+    assert table["gallery_query"].values.tolist() == QUERIES.tolist()
+    for place, n in enumerate(QUERIES):
+        single = table["kernel_gallery"].sel(gallery_query=n).transpose("gallery_text", "layer", "head", "key")
+        np.testing.assert_allclose(single.mean("gallery_text"), rows[:, :, place], rtol=0, atol=1e-6)
     if rotary:
         # Scores see differences of positions only: inputs do not change under a shift, and what does are the means P
         # that are subtracted, each with a noise of s²/N: the loss is 1/(N + 1) for N = 8 texts.
@@ -127,6 +137,56 @@ def test_no_positional_share_where_positions_are_relative_and_texts_random(walka
         walkable("gpt2"), [text], samples=30, length=LENGTH, skip=SKIP, query_texts=4, queries=QUERIES
     )
     assert float(learned["positional_share"][0]) > 0.1
+
+
+@pytest.mark.parametrize("case", ["bloom", "t5"])
+def test_contents_of_random_tokens_exceed_no_bound(case: str, walkable: Load, tmp_path: Path) -> None:
+    """Input of the first layer is the token alone, and tokens are drawn alike: contents are exchangeable.
+
+    Then both bounds hold for each query given the text's own contents. Drawing them without replacement varies less,
+    and for a nearly uniform kernel hardly at all: hence `max` at the end. A share over two queries beyond the bound
+    means one query with more exceedances, in independent texts, than the binomial quantile allows.
+    """
+    texts, queries = 60, [15, 23]
+    words = save_text(tmp_path / "words.txt", 100 * LENGTH, seed=3)
+    table = positional_kernels(
+        walkable(case), [words], samples=10, length=LENGTH, skip=SKIP, query_texts=texts, queries=queries
+    ).isel(layer=0)
+    for name in ("chebyshev", "hoeffding"):
+        bound = table[name].values
+        assert (table["exceedance"].values <= binom.ppf(1 - 1e-9, texts, np.minimum(bound, 1)) / texts).all(), name
+    assert table["chebyshev"].values == pytest.approx(np.tile([1, 1 / 2.25, 1 / 4, 1 / 9, 1 / 25], (4, 1)))
+    assert float(table["exceedance"].sel(deviation=1).max()) > 0.05, "nothing ever exceeds"
+
+
+def test_bounds_are_those_of_each_text(walkable: Load) -> None:
+    """Exceedance and bounds from the definition, key by key, for one query of one layer."""
+    model = walkable("gpt2")
+    layers, _ = estimated(model)
+    layer, factors = layers[1], []
+    for seed in range(5):
+        ids = np.random.default_rng(100 + seed).integers(5, V, LENGTH)
+
+        def visit(call: AttentionCall, ids: np.ndarray = ids) -> None:
+            if call.layer == 1:
+                layer.query(call, ids)
+                q, scores = call.q[0].double().numpy()[:, QUERIES], call.scores()[0].double().numpy()[:, QUERIES]
+                factors.append(np.exp(scores - layer._exponents(q, call)[0]))
+
+        _run(model, ids[None], visit)
+    found = layer.results()
+    for head in range(model.n_heads):
+        beyond, hoeffding = [], []
+        for factor, rows in zip(factors, layer.kernels, strict=True):
+            for place, n in enumerate(QUERIES):
+                f, pos = factor[head, place, SKIP : n + 1], rows[head, place, SKIP : n + 1].astype(np.float64)
+                drawn, weight = f[:-1], float(np.sum(pos[:-1] ** 2))
+                expected = drawn.mean() * pos[:-1].sum() + pos[-1] * f[-1]
+                steps = np.array(measure.DEVIATIONS) * np.sqrt(drawn.var() * weight)
+                beyond.append(abs(pos @ f - expected) >= steps)
+                hoeffding.append(np.minimum(1, 2 * np.exp(-2 * steps**2 / (np.ptp(drawn) ** 2 * weight))))
+        np.testing.assert_array_equal(found["exceedance"][head], np.mean(beyond, axis=0))
+        np.testing.assert_allclose(found["hoeffding"][head], np.mean(hoeffding, axis=0), rtol=1e-5)  # float32 kernels
 
 
 def test_substitution_is_the_denominator_of_a_text_with_the_token_in_it(
@@ -200,6 +260,7 @@ def test_minilm_and_gemma() -> None:
     last = minilm["etc"].isel(query=-1)
     assert float(last.min()) < 4 < 150 < float(last.max())
     assert bool((minilm["tv_kernel"] < minilm["tv_uniform"]).mean() > 0.9)
+    assert float(minilm["tv_first_layer"].mean()) < 0.05  # what the article finds on GPT-2
     previous = minilm.sel(layer=0, head=2)
     assert (str(previous["category"].values), int(previous["peak_offset"])) == ("local", -1)
 

@@ -89,6 +89,7 @@ def kernels(
 ) -> xr.Dataset:
     """Kernels exp(−|distance − offset|/reach) with reaches from one key to flat, the numbers that follow from them."""
     rng = np.random.default_rng(seed)
+    texts = np.random.default_rng((seed, 1))
     places = np.round(length * np.arange(1, queries + 1) / queries).astype(int) - 1
     keys = np.arange(length)
     skip = 5
@@ -120,9 +121,16 @@ def kernels(
     return xr.Dataset(
         {
             "kernel": ((*row, "key"), kernel.astype(np.float32)),
-            "kernel_gallery": ((*head, "text", "key"), np.stack([kernel[:, :, -1], kernel[:, :, -1] ** 2], axis=2)),
+            "kernel_gallery": (
+                (*head, "gallery_query", "gallery_text", "key"),
+                np.stack([kernel[:, :, [3, -1]], kernel[:, :, [3, -1]] ** 2], axis=3),
+            ),
+            "denominator": ((*row, "text"), 10 ** texts.normal(0, 0.3, (*etc.shape, 3))),
+            "exceedance": ((*head, "deviation"), texts.uniform(0, 0.4, (*reach.shape, 1)) * np.array([1, 0.1, 0])),
+            "chebyshev": ((*head, "deviation"), np.tile([1, 0.25, 0.04], (*reach.shape, 1))),
+            "hoeffding": ((*head, "deviation"), np.tile([1, 0.9, 0.6], (*reach.shape, 1))),
             "substitution": (
-                ("query_text", "head", "substituted"),
+                ("text", "head", "substituted"),
                 1 + np.arange(3.0 * heads * 4).reshape(3, heads, 4),
             ),
             "etc": (row, etc),
@@ -152,6 +160,8 @@ def kernels(
             "head": np.arange(heads),
             "query": places,
             "key": keys,
+            "gallery_query": places[[3, -1]],
+            "deviation": [1.0, 2.0, 5.0],
             "distance": far,
             "shift": [1, 16],
             "substituted": [500, 520, 540, 600],

@@ -249,21 +249,49 @@ def test_the_row_of_the_chosen_query_is_plotted(visit: Visit, kernels_site: Path
 
 
 def test_single_texts_have_a_line_each(visit: Visit, kernels_site: Path) -> None:
-    """Kernels of the last query, and, in the first layer alone, denominators of a token put into the text."""
+    """Kernels, denominators, and, in the first layer alone, denominators of a token put into the text."""
     page = visit.open_kernels(kernels_site, "#model=tiny-broad&at=0.1")
     lines = figure(page, "#kernel .plot.line", 2)
     assert len(lines) == 2
     last = int(BROAD_KERNELS["query"].values[-1])
     for text, line in enumerate(lines):
-        expected = BROAD_KERNELS["kernel_gallery"].values[0, 1, text, 5 : last + 1]
+        expected = BROAD_KERNELS["kernel_gallery"].values[0, 1, 1, text, 5 : last + 1]
         np.testing.assert_allclose(numbers(line["y"]), expected, **HALF_FLOAT)
         assert list(line["x"]) == list(range(5, last + 1))
-    put = figure(page, "#kernel .plot.line", 3)
+    own = figure(page, "#kernel .plot.line", 3)
+    assert [list(line["x"]) for line in own] == [BROAD_KERNELS["query"].values.tolist()] * 3
+    expected = BROAD_KERNELS["denominator"].values[0, 1].T
+    np.testing.assert_allclose([line["y"] for line in own], expected, rtol=5e-4)  # four digits
+    put = figure(page, "#kernel .plot.line", 4)
     assert [list(line["x"]) for line in put] == [[500, 520, 540, 600]] * 3
     np.testing.assert_allclose([line["y"] for line in put], BROAD_KERNELS["substitution"].values[:, 1])
     page = visit.open_kernels(kernels_site, "#model=tiny-broad&at=1.1")
     figure(page, "#kernel .plot.line", 2)
-    assert page.locator("#kernel .pair > div").nth(3).is_hidden()
+    assert page.locator("#kernel .pair > div").nth(4).is_hidden()
+
+
+def test_single_texts_follow_the_chosen_query(visit: Visit, kernels_site: Path) -> None:
+    page = visit.open_kernels(kernels_site, "#model=tiny-broad&at=0.1")
+    figure(page, "#kernel .plot.line", 2)
+    page.locator("#query").fill("5")
+    visit.settle()
+    lines = figure(page, "#kernel .plot.line", 2)
+    heading = page.locator("#kernel .pair h4").nth(2).inner_text()
+    early = int(BROAD_KERNELS["gallery_query"].values[0])
+    assert heading == f"Query {early} in single texts"
+    expected = BROAD_KERNELS["kernel_gallery"].values[0, 1, 0, :, 5:]
+    np.testing.assert_allclose([numbers(line["y"]) for line in lines], expected, **HALF_FLOAT)
+
+
+def test_denominators_that_stray_are_drawn_beside_the_bounds(visit: Visit, kernels_site: Path) -> None:
+    page = visit.open_kernels(kernels_site, "#model=tiny-broad")
+    *heads, observed, chebyshev, hoeffding = figure(page, "#strays .plot")
+    assert len(heads) == 36
+    share = BROAD_KERNELS["exceedance"].values.reshape(36, 3)
+    np.testing.assert_allclose([line["y"][:2] for line in heads], share[:, :2], rtol=5e-4)
+    assert all(line["y"][2] is None for line in heads), "a share of none has no place on a log axis"
+    np.testing.assert_allclose(observed["y"][:2], share.mean(0)[:2], rtol=5e-4)
+    np.testing.assert_allclose([chebyshev["y"], hoeffding["y"]], [[1, 0.25, 0.04], [1, 0.9, 0.6]], rtol=1e-12)
 
 
 def test_two_models_lie_side_by_side(visit: Visit, kernels_site: Path) -> None:

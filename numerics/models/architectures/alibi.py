@@ -19,6 +19,7 @@ class Bloom(Architecture):
     norm_name = "input_layernorm"
     norm_eps = "layer_norm_epsilon"
     embedding = "word_embeddings"
+    embedding_norm_name = "word_embeddings_layernorm"
     final_norm_name = "ln_f"
     bias_name = "alibi"
     accepts_positions = False

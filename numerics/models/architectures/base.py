@@ -81,6 +81,10 @@ class Architecture:
     learned_positions: ClassVar[tuple[str, int] | None] = None
     """Name of the table of position vectors and the row of position 0."""
     embedding: ClassVar[str] = "embed_tokens"
+    token_type_name: ClassVar[str | None] = None
+    """Table whose row 0 is added to every token embedding (BERT's token types)."""
+    embedding_norm_name: ClassVar[str | None] = None
+    """The norm of the embeddings' sum, before the first block."""
     final_norm_name: ClassVar[str | None] = "norm"
     unembedding: ClassVar[str | None] = "lm_head"
     """Module of the unembedding, named from the root of the checkpoint; None for an encoder."""
@@ -339,6 +343,16 @@ class Architecture:
     def token_table(self) -> Float:
         """`W_E` (V, D) before its factor."""
         return self.read(self.embedding + ".weight", (int(self.config.vocab_size), self.width))
+
+    def token_type(self) -> Float | None:
+        """The vector (D,) added to every token embedding of a text without token types; None where there is none."""
+        if self.token_type_name is None:
+            return None
+        table: Float = self.weights.read(self.known(self.token_type_name + ".weight"))
+        return np.asarray(table[0])
+
+    def embedding_norm(self) -> Norm | None:
+        return None if self.embedding_norm_name is None else self.norm(self.embedding_norm_name)
 
     def position_table(self) -> Float | None:
         """`W_pos` (positions, D): row i is position i; None without learned positions."""

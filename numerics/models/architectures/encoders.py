@@ -5,6 +5,8 @@ In the post-norm encoders the attention reads the residual stream itself: there 
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from numerics.models.architectures.base import Architecture, Letter, Projections
 from numerics.models.positions import RelativeBias, ScoreBias
 
@@ -18,6 +20,8 @@ class Bert(Architecture):
     )
     causal = False
     embedding = "embeddings.word_embeddings"
+    token_type_name: ClassVar[str | None] = "embeddings.token_type_embeddings"
+    embedding_norm_name = "embeddings.LayerNorm"
     learned_positions = ("embeddings.position_embeddings", 0)
     final_norm_name = None
     unembedding = None
@@ -54,6 +58,7 @@ class DistilBert(Bert):
     model_type = "distilbert"
     block = "transformer.layer.{layer}."
     attention = "attention"
+    token_type_name = None
     projections = Projections("attention.q_lin", "attention.k_lin", "attention.v_lin", "attention.out_lin")
 
     @property
@@ -66,6 +71,7 @@ class MPNet(Bert):
 
     model_type = "mpnet"
     attention = "attention.attn"
+    token_type_name = None
     projections = Projections("attention.attn.q", "attention.attn.k", "attention.attn.v", "attention.attn.o")
     learned_positions = ("embeddings.position_embeddings", 2)
     bias_name = "relative bias"

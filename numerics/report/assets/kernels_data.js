@@ -106,10 +106,23 @@
       return text === null ? null : halfFloats(text);
     }
 
-    /* Kernels of the last query, one per text; null: missing. */
+    /* Kernels of the last query up to the chosen one that is kept text by text, one row per text; null: missing. */
     gallery(head) {
-      const text = this.data.gallery ? this.data.gallery[this.index(head)] : null;
-      return text === null ? null : inRows(Array.from(halfFloats(text)), this.data.keys.length);
+      const { gallery, queries, keys } = this.data;
+      const text = gallery ? gallery.values[this.index(head)] : null;
+      if (text === null) return null;
+      const before = gallery.queries.filter((n) => n <= queries[this.at()]).length;
+      const chosen = Math.max(0, before - 1);
+      const rows = inRows(Array.from(halfFloats(text)), keys.length);
+      const texts = rows.length / gallery.queries.length;
+      return { query: gallery.queries[chosen], rows: rows.slice(chosen * texts, (chosen + 1) * texts) };
+    }
+
+    /* Denominators of the queries, one row per text; null: missing. */
+    denominators(head) {
+      const { denominators, queries } = this.data;
+      const values = denominators ? denominators[this.index(head)] : null;
+      return values === null || values.every((z) => z === null) ? null : inRows(values, queries.length);
     }
 
     /* Denominators of one token put at many positions, one row per text; only in the first layer. */

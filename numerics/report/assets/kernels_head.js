@@ -203,7 +203,8 @@
         el(
           "div",
           { class: "pair" },
-          figure("gallery", "The last query in single texts", "line"),
+          figure("gallery", "", "line"),
+          figure("denominators", "Denominator Z of each query, by text", "line"),
           figure("substitution", "Denominator Z of one token put at each position, by text", "line"),
         ),
       ),
@@ -213,7 +214,7 @@
   function figures(pane, model, head) {
     const [kernel, pair, texts] = pane.children[2].children;
     const [row, profile] = pair.children;
-    const [gallery, substitution] = texts.children;
+    const [gallery, ofTexts, substitution] = texts.children;
     const kernels = R.kernels(model);
     const n = kernels.data.queries[kernels.at()];
     R.whenSeen(kernel, () => {
@@ -235,18 +236,32 @@
     const singles = kernels.gallery(head);
     gallery.hidden = singles === null;
     if (singles) {
-      const shown = singles.map((weights) => weights.slice(skip, kernels.data.queries[kernels.last] + 1));
-      const across = keys.slice(skip, kernels.data.queries[kernels.last] + 1);
+      const seen = kernels.rows(head)[kernels.data.queries.indexOf(singles.query)];
+      const open = keys.map((_, k) => k).filter((k) => seen[k] !== null);
+      const shown = singles.rows.map((weights) => open.map((k) => weights[k]));
+      const across = open.map((k) => keys[k]);
+      gallery.children[0].textContent = `Query ${singles.query} in single texts`;
+      gallery.children[1].setAttribute(
+        "aria-label",
+        `Kernels of head ${head.name} at query ${singles.query} in single texts`,
+      );
       R.whenSeen(gallery.children[1], () => drawTexts(gallery.children[1], across, shown, "key position", true));
     }
-    const denominators = kernels.substitution(head);
-    substitution.hidden = denominators === null;
+    const denominators = kernels.denominators(head);
+    ofTexts.hidden = denominators === null;
     if (denominators) {
-      R.whenSeen(substitution.children[1], () =>
-        drawTexts(substitution.children[1], put.positions, denominators, "position", false),
+      R.whenSeen(ofTexts.children[1], () =>
+        drawTexts(ofTexts.children[1], kernels.data.queries, denominators, "query", false),
       );
     }
-    gallery.children[1].setAttribute("aria-label", `Kernels of head ${head.name} at the last query in single texts`);
+    const replaced = kernels.substitution(head);
+    substitution.hidden = replaced === null;
+    if (replaced) {
+      R.whenSeen(substitution.children[1], () =>
+        drawTexts(substitution.children[1], put.positions, replaced, "position", false),
+      );
+    }
+    ofTexts.children[1].setAttribute("aria-label", `Denominators of head ${head.name} by text`);
     substitution.children[1].setAttribute("aria-label", `Denominators of head ${head.name} for one token, by text`);
     kernel.setAttribute("aria-label", `Kernel of head ${head.name} of ${model.label}, queries down, keys across`);
     row.children[1].setAttribute("aria-label", `Kernel of head ${head.name} at query ${n} over key positions`);

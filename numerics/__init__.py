@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from numerics import report
+    from numerics.bands import ablate, attribute, band_metrics
     from numerics.forms import profile
     from numerics.models import Model, load_model
     from numerics.positional import positional_kernels
@@ -20,13 +21,26 @@ __version__: str = version("numerics")
 
 _PROVIDED_BY = {
     "Model": "numerics.models",
+    "ablate": "numerics.bands",
+    "attribute": "numerics.bands",
+    "band_metrics": "numerics.bands",
     "load_model": "numerics.models",
     "positional_kernels": "numerics.positional",
     "profile": "numerics.forms",
 }
 _ROOMS = frozenset({"report"})
 
-__all__ = ["Model", "__version__", "load_model", "positional_kernels", "profile", "report"]
+__all__ = [
+    "Model",
+    "__version__",
+    "ablate",
+    "attribute",
+    "band_metrics",
+    "load_model",
+    "positional_kernels",
+    "profile",
+    "report",
+]
 
 
 def __getattr__(name: str) -> Any:

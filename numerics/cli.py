@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +15,8 @@ from numerics.errors import InvalidArgument, NumericsError
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from numerics.models import Model
 
 app = typer.Typer(
     help="Labelled tables and pictures of the attention heads of real language models.",
@@ -31,6 +34,17 @@ DISTANCES_HELP = (
 )
 
 Form = Annotated[str, typer.Option(help="raw, or folded: with the norm before attention.", metavar="raw|folded")]
+Out = Annotated[Path, typer.Option(help="Table to write: .nc, .csv or .parquet.")]
+Text = Annotated[
+    list[Path] | None, typer.Option(help="UTF-8 text file; may be given several times. Default: a shipped sample.")
+]
+Dataset = Annotated[str | None, typer.Option(help="Hugging Face dataset id, instead of text files.")]
+Tokens = Annotated[
+    int | None, typer.Option(help="Tokens read of each text, in documents of --length.", show_default="two documents")
+]
+DocumentLength = Annotated[
+    int, typer.Option("--length", help="Tokens per document: longer ones are clipped, shorter ones passed over.")
+]
 Revision = Annotated[str | None, typer.Option(help="Branch, tag or commit of a Hugging Face id.")]
 
 
@@ -57,7 +71,7 @@ def common(
 @app.command()
 def profile(
     model: Annotated[str, typer.Argument(help=MODEL_HELP)],
-    out: Annotated[Path, typer.Option(help="Table to write: .nc, .csv or .parquet.")],
+    out: Out,
     form: Form = "raw",
     distances: Annotated[str, typer.Option(help=DISTANCES_HELP)] = "0",
     revision: Revision = None,
@@ -75,11 +89,9 @@ def profile(
 @app.command()
 def kernels(
     model: Annotated[str, typer.Argument(help=MODEL_HELP)],
-    out: Annotated[Path, typer.Option(help="Table to write: .nc, .csv or .parquet.")],
-    text: Annotated[
-        list[Path] | None, typer.Option(help="UTF-8 text file; may be given several times. Default: a shipped sample.")
-    ] = None,
-    dataset: Annotated[str | None, typer.Option(help="Hugging Face dataset id, instead of text files.")] = None,
+    out: Out,
+    text: Text = None,
+    dataset: Dataset = None,
     samples: Annotated[int, typer.Option(help="Chunks of text that the means are taken over.")] = 500,
     length: Annotated[int, typer.Option(help="Tokens per chunk.")] = 256,
     skip: Annotated[int, typer.Option(help="First positions left out of every kernel.")] = 5,
@@ -89,16 +101,122 @@ def kernels(
 ) -> None:
     """Positional kernels, effective token counts and softmax denominators of every head, as a table."""
     from numerics import results
-    from numerics.models import load_model
     from numerics.positional import positional_kernels
 
     places = None if queries == SPACED else whole_numbers(queries)
     results.check_writable(out)
-    with _said(f"opening {model}"):
-        opened = load_model(model, dtype="float32", revision=revision)  # half precision would blur the kernels
+    opened = _opened(model, revision)
     with _progress(f"kernels of {opened.name}", "text") as progress:
         found = positional_kernels(opened, text, dataset, samples, length, skip, query_texts, places, progress)
     results.save(found, out)
+    print(out)
+
+
+@app.command()
+def bands(
+    model: Annotated[str, typer.Argument(help=MODEL_HELP)],
+    out: Out,
+    text: Text = None,
+    dataset: Dataset = None,
+    tokens: Tokens = None,
+    length: DocumentLength = 2048,
+    metrics: Annotated[
+        str, typer.Option(help="What is measured: some of activation,entropy,fisher.")
+    ] = "activation,entropy",
+    revision: Revision = None,
+) -> None:
+    """Activation, entropy attribution and Fisher information of every rotary band of every head, as a table."""
+    from numerics import results
+    from numerics.bands import band_metrics
+
+    results.check_writable(out)
+    opened = _opened(model, revision)
+    with _progress(f"bands of {opened.name}", "text") as progress:
+        found = band_metrics(opened, text, dataset, tokens, length, metrics.split(","), progress)
+    results.save(found, out)
+    print(out)
+
+
+@app.command()
+def attribute(
+    model: Annotated[str, typer.Argument(help=MODEL_HELP)],
+    text: Annotated[str, typer.Option(help="The text itself.")],
+    layer: Annotated[int, typer.Option(help="Layer of the head, from 0.")],
+    head: Annotated[int, typer.Option(help="The head, from 0.")],
+    query: Annotated[int, typer.Option(help="Position of the query token; negative ones count from the end.")] = -1,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Table to write: .nc, .csv or .parquet.", show_default="without --page CSV on stdout"),
+    ] = None,
+    page: Annotated[Path | None, typer.Option(help="Folder of a site to write with a picture of it.")] = None,
+    revision: Revision = None,
+) -> None:
+    """What each rotary band contributes to the attention that one token of a text gives to each earlier one."""
+    from numerics import results
+    from numerics.bands import attribute as attribute_pairs
+
+    if out is not None:
+        results.check_writable(out)
+    if page is not None:
+        from numerics.report import check_place, write
+
+        check_place(page)
+    found = attribute_pairs(_opened(model, revision), text, layer, head, query)
+    if out is not None:
+        results.save(found, out)
+        print(out)
+    if page is not None:
+        print(write([found], page))
+    if out is None and page is None:
+        results.to_table(found).to_csv(sys.stdout, index=False, lineterminator="\n")
+
+
+@app.command()
+def ablate(
+    model: Annotated[str, typer.Argument(help=MODEL_HELP)],
+    rank_text: Annotated[
+        list[Path], typer.Option(help="UTF-8 text file that the bands are ranked on; may be given several times.")
+    ],
+    text: Annotated[
+        list[Path],
+        typer.Option(help="Another UTF-8 text file, that the loss is measured on; may be given several times."),
+    ],
+    out: Out,
+    metrics: Annotated[
+        str, typer.Option(help="What the bands are ranked by.")
+    ] = "activation,entropy,entropy-signed,fisher,random",
+    fractions: Annotated[
+        str, typer.Option(help="Shares of the bands removed, such as 0.1,0.4 or 0:0.9:0.1 (0.9 included).")
+    ] = "0:0.9:0.1",
+    select: Annotated[
+        str,
+        typer.Option(
+            help="Lowest bands of the whole model, of each head, or both: global,head.", metavar="global|head"
+        ),
+    ] = "global",
+    seeds: Annotated[int, typer.Option(help="Rankings at random.")] = 3,
+    tokens: Tokens = None,
+    length: DocumentLength = 2048,
+    revision: Revision = None,
+) -> None:
+    """Loss of the model on one text once its least important bands on another are removed, as a table.
+
+    Interrupted, the same command goes on where it stopped: OUT.unfinished beside the table holds what is done.
+    """
+    from numerics import results
+    from numerics.bands import ablate as ablate_bands
+
+    shares = decimal_numbers(fractions)
+    results.check_writable(out)
+    unfinished = out.with_name(f"{out.name}.unfinished")
+    opened = _opened(model, revision)
+    with _progress(f"ablations of {opened.name}", "step") as progress:
+        found = ablate_bands(
+            opened, rank_text, text, metrics.split(","), shares, select.split(","), seeds, tokens, length, unfinished,
+            progress,
+        )  # fmt: skip
+    results.save(found, out)
+    unfinished.unlink(missing_ok=True)
     print(out)
 
 
@@ -135,6 +253,14 @@ def models() -> None:
     print(support_table())
 
 
+def _opened(reference: str, revision: str | None) -> Model:
+    """A model that is to be run: in float32, as half precision would blur what is measured."""
+    from numerics.models import load_model
+
+    with _said(f"opening {reference}"):
+        return load_model(reference, dtype="float32", revision=revision)
+
+
 def _profile(reference: str, revision: str | None, form: str, distances: tuple[int, ...] | None) -> xr.Dataset:
     """Profile one model with a progress bar; without `distances`, the report's own on rotary models."""
     from numerics.forms import profile
@@ -153,21 +279,27 @@ def _profile(reference: str, revision: str | None, form: str, distances: tuple[i
 
 def whole_numbers(text: str) -> tuple[int, ...]:
     """`0,1,4:12:4` → (0, 1, 4, 8, 12): lists with commas, ranges START:STOP:STEP with STOP included."""
-    numbers: list[int] = []
+    return tuple(int(number) for number in _numbers(text, int, "whole number", "0,1,2 or a range like 0:128:16"))
+
+
+def decimal_numbers(text: str) -> tuple[float, ...]:
+    """`0:0.9:0.1` → (0.0, 0.1, …, 0.9): as `whole_numbers`, counted in decimals, so that 0.3 is 0.3."""
+    return tuple(float(number) for number in _numbers(text, Decimal, "number", "0.1,0.4 or a range like 0:0.9:0.1"))
+
+
+def _numbers(text: str, parse: Callable[[str], int | Decimal], kind: str, example: str) -> tuple[Decimal, ...]:
+    numbers: list[Decimal] = []
     for part in text.split(","):
         try:
-            bounds = [int(number) for number in part.split(":")]
-        except ValueError:
+            bounds = [Decimal(parse(number)) for number in part.split(":")]
+        except (ValueError, InvalidOperation):
             bounds = []
         if len(bounds) == 1:
-            numbers += bounds
-        elif len(bounds) in (2, 3) and bounds[1] >= bounds[0] and (len(bounds) == 2 or bounds[2] > 0):
-            start, stop, step = (*bounds, 1)[:3]
-            numbers += range(start, stop + 1, step)
-        else:
-            raise InvalidArgument(
-                f"{part!r} is neither a whole number nor a range", "write numbers like 0,1,2 or a range like 0:128:16"
-            )
+            bounds *= 2
+        start, stop, step = (*bounds, Decimal(1))[:3] if len(bounds) in (2, 3) else (Decimal("nan"),) * 3
+        if not all(number.is_finite() for number in (start, stop, step)) or stop < start or step <= 0:
+            raise InvalidArgument(f"{part!r} is neither a {kind} nor a range", f"write numbers like {example}")
+        numbers += [start + count * step for count in range(int((stop - start) // step) + 1)]
     return tuple(dict.fromkeys(numbers))
 
 

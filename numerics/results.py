@@ -1,7 +1,7 @@
 """Names shared by all results, and how a result is written and read.
 
-A result is an `xarray.Dataset`. `.nc` (netCDF4) holds all of it; `.csv` and `.parquet` hold the table of heads, one row
-per (layer, head[, distance]). Files appear whole or not at all, and the same result gives the same bytes.
+A result is an `xarray.Dataset`. `.nc` (netCDF4) holds all of it; `.csv` and `.parquet` hold one table of it, see
+`to_table`. Files appear whole or not at all, and the same result gives the same bytes.
 """
 
 from __future__ import annotations
@@ -20,8 +20,12 @@ if TYPE_CHECKING:  # heavy, so imported where they are used
 COORDINATES = ("a", "b", "c", "d")
 """Labels of the dimension `coordinate` of a profile."""
 
-ROWS = ("layer", "head", "distance")
-"""Dimensions that become rows of a table."""
+TABLES: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
+    (("layer", "head"), ("distance", "band")),
+    (("metric", "select", "fraction", "seed"), ()),
+    (("key",), ("band",)),
+)
+"""Dimensions that become rows of a table: those every column has, then those it may have. The first fit is taken."""
 
 COUNT = "count"
 """Attribute `units` of variables that hold whole numbers (as floats, NaN where a layer lacks the head)."""
@@ -56,7 +60,7 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
 def save(dataset: xr.Dataset, path: str | os.PathLike[str]) -> None:
     """Write `dataset` in the format of the suffix of `path`, replacing an older file in one step.
 
-    Raises InvalidArgument (suffix, or no table of heads in it), UnwritableOutput (place, disk full).
+    Raises InvalidArgument (suffix, or no table in it), UnwritableOutput (place, disk full).
     """
     path = check_writable(path)
     if path.suffix == ".nc":
@@ -86,32 +90,24 @@ def load(path: str | os.PathLike[str]) -> xr.Dataset:
 
 
 def to_table(dataset: xr.Dataset) -> pd.DataFrame:
-    """Rows (layer, head[, distance]), `model` first; a variable with `coordinate` gives one column per label.
+    """One row per (layer, head[, distance or band]), point of a sweep, or (key[, band]); `model` first.
 
-    Variables with other dimensions, or without layer and head, are left out; so are the heads that a layer lacks.
-    The dataset's attrs become those of the table (`.parquet` keeps them). Raises InvalidArgument if nothing is left.
+    A variable with `coordinate` gives one column per label. Variables with other dimensions, or without those that all
+    rows have, are left out; so are the heads and bands that a layer lacks. The dataset's attrs become those of the
+    table (`.parquet` keeps them). Raises InvalidArgument if nothing is left.
     """
     import xarray as xr
 
-    columns: dict[str, xr.DataArray] = {}
-    for name, variable in dataset.data_vars.items():
-        dims = set(variable.dims)
-        if not {"layer", "head"} <= dims or not dims <= {*ROWS, "coordinate"}:
-            continue
-        if "coordinate" in dims:
-            for label in variable["coordinate"].values:
-                columns[str(label)] = variable.sel(coordinate=label, drop=True)
-        else:
-            columns[str(name)] = variable
-    if not columns:
-        raise InvalidArgument("the result holds no table of heads", "write a .nc file")
-
-    per_layer = {str(name): c for name, c in dataset.coords.items() if c.dims == ("layer",) and name != "layer"}
-    rows = [dim for dim in ROWS if any(dim in column.dims for column in columns.values())]
-    table = xr.Dataset({**per_layer, **columns}).to_dataframe(dim_order=rows).reset_index()
-    table = table[[*rows, *per_layer, *columns]]
-    numbers = [name for name, column in columns.items() if column.dtype.kind == "f"]
-    texts = [name for name, column in columns.items() if column.dtype.kind in "OUT"]
+    rows, columns = _rows_and_columns(dataset)
+    beside = {
+        str(name): c for name, c in dataset.coords.items() if c.dims and set(c.dims) <= set(rows) and name not in rows
+    }
+    table = xr.Dataset({**beside, **columns}).to_dataframe(dim_order=rows).reset_index()
+    table = table[[*rows, *beside, *columns]]
+    # A band that a layer lacks has numbers of its head beside it.
+    own = {name: column for name, column in columns.items() if "band" in column.dims or "band" not in rows}
+    numbers = [name for name, column in own.items() if column.dtype.kind == "f"]
+    texts = [name for name, column in own.items() if column.dtype.kind in "OUT"]
     absent = table[numbers].isna().all(axis=1) & table[texts].eq("").all(axis=1)
     table = table[~absent].reset_index(drop=True)
     for name, column in columns.items():
@@ -120,6 +116,24 @@ def to_table(dataset: xr.Dataset) -> pd.DataFrame:
     table.insert(0, "model", dataset.attrs.get("model", ""))
     table.attrs = {name: value for name, value in dataset.attrs.items() if isinstance(value, str)}
     return table
+
+
+def _rows_and_columns(dataset: xr.Dataset) -> tuple[list[str], dict[str, xr.DataArray]]:
+    """Dimensions of the rows, and what stands in them, of the first of `TABLES` that the dataset has."""
+    for required, optional in TABLES:
+        columns: dict[str, xr.DataArray] = {}
+        for name, variable in dataset.data_vars.items():
+            dims = set(variable.dims)
+            if not set(required) <= dims or not dims <= {*required, *optional, "coordinate"}:
+                continue
+            if "coordinate" in dims:
+                for label in variable["coordinate"].values:
+                    columns[str(label)] = variable.sel(coordinate=label, drop=True)
+            else:
+                columns[str(name)] = variable
+        if columns:
+            return [dim for dim in (*required, *optional) if any(dim in c.dims for c in columns.values())], columns
+    raise InvalidArgument("the result holds no table of heads", "write a .nc file")
 
 
 def _write_netcdf(dataset: xr.Dataset, path: Path) -> None:

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -113,6 +114,97 @@ def test_kernels_writes_what_the_function_returns(tmp_path: Path) -> None:
     assert not (tmp_path / "n.nc").exists()
 
 
+def test_decimal_numbers() -> None:
+    assert cli.decimal_numbers("0:0.9:0.1") == (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+    assert cli.decimal_numbers("0.4") == (0.4,)
+    assert cli.decimal_numbers("0.25,0.5,0.25,0:1") == (0.25, 0.5, 0.0, 1.0)
+    for wrong in ("", "a", "0.1:", "0.5:0.3", "0:0.9:0", "nan", "0:inf", "1:2:3:4"):
+        with pytest.raises(InvalidArgument, match=r"range like 0:0\.9:0\.1"):
+            cli.decimal_numbers(wrong)
+
+
+@pytest.fixture
+def walkable_llama(tmp_path: Path) -> Path:
+    from tests.positional.walked import save_walkable
+
+    return save_walkable("llama", tmp_path / "llama")
+
+
+def test_bands_writes_what_the_function_returns(walkable_llama: Path, tmp_path: Path) -> None:
+    from numerics import band_metrics
+    from tests.positional.walked import save_text
+
+    text = save_text(tmp_path / "words.txt", 40)
+    options = ["--tokens", "40", "--length", "16", "--metrics", "entropy,fisher"]
+    finished = run("bands", walkable_llama, "--out", tmp_path / "b.csv", "--text", text, *options)
+    assert (finished.returncode, finished.stdout.strip()) == (0, str(tmp_path / "b.csv")), finished.stderr
+    model = load_model(str(walkable_llama), dtype="float32")
+    same = band_metrics(model, [text], tokens=40, length=16, metrics=("entropy", "fisher"))
+    results.save(same, tmp_path / "same.csv")
+    assert (tmp_path / "b.csv").read_bytes() == (tmp_path / "same.csv").read_bytes()
+    refused(run("bands", walkable_llama, "--out", tmp_path / "n.nc", "--text", text), "chunk of 2048 tokens")
+    assert not (tmp_path / "n.nc").exists()
+
+
+def test_attribute_writes_a_file_or_prints_the_table(walkable_llama: Path, tmp_path: Path) -> None:
+    from numerics import attribute
+
+    where = [walkable_llama, "--text", "w5 w6 w7 w8", "--layer", "1", "--head", "2", "--query", "-2"]
+    finished = run("attribute", *where, "--out", tmp_path / "a.csv", "--page", tmp_path / "site")
+    assert finished.returncode == 0, finished.stderr
+    written, page = finished.stdout.splitlines()
+    assert written == str(tmp_path / "a.csv")
+    assert Path(page).parent == tmp_path / "site"
+    assert Path(page).is_file()
+    results.save(
+        attribute(load_model(str(walkable_llama), dtype="float32"), "w5 w6 w7 w8", 1, 2, 2), tmp_path / "s.csv"
+    )
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "s.csv").read_bytes()
+    printed = run("attribute", *where)
+    assert (printed.returncode, printed.stdout) == (0, (tmp_path / "s.csv").read_text()), printed.stderr
+    refused(run("attribute", *where[:-1], "4"), "none at 4")
+
+
+def test_ablate_goes_on_after_an_interruption(walkable_llama: Path, tmp_path: Path) -> None:
+    from numerics import ablate
+    from tests.positional.walked import save_text
+
+    rank, text = (save_text(tmp_path / f"{seed}.txt", 20, seed=seed) for seed in range(2))
+    options = [
+        "--fractions",
+        "0:0.5:0.25",
+        "--select",
+        "global,head",
+        "--length",
+        "16",
+        "--metrics",
+        "activation,random",
+    ]
+    command = ["ablate", walkable_llama, "--rank-text", rank, "--text", text, *options, "--out", tmp_path / "s.nc"]
+    unfinished = tmp_path / "s.nc.unfinished"
+
+    class Interrupted(Exception):
+        pass
+
+    def stop(done: int, _: int) -> None:
+        if done == 5:
+            raise Interrupted
+
+    model = load_model(str(walkable_llama), dtype="float32")
+    given: dict[str, Any] = {"fractions": (0.0, 0.25, 0.5), "select": ("global", "head"), "length": 16}
+    given |= {"metrics": ("activation", "random")}
+    with pytest.raises(Interrupted):
+        ablate(model, [rank], [text], **given, unfinished=unfinished, progress=stop)
+    held = unfinished.read_bytes()
+    refused(run(*command, "--seeds", "1"), "s.nc.unfinished", "seeds")
+    assert unfinished.read_bytes() == held
+    finished = run(*command)
+    assert (finished.returncode, finished.stdout.strip()) == (0, str(tmp_path / "s.nc")), finished.stderr
+    assert not unfinished.exists()
+    results.save(ablate(model, [rank], [text], **given), tmp_path / "same.nc")
+    assert (tmp_path / "s.nc").read_bytes() == (tmp_path / "same.nc").read_bytes()
+
+
 class TestBadInput:
     """One line with cause and next step, exit status 2, nothing half-written."""
 
@@ -136,6 +228,12 @@ class TestBadInput:
 
     def test_unknown_suffix_is_refused_before_any_work(self, tmp_path: Path) -> None:
         refused(run("profile", "no/matter", "--out", tmp_path / "t.xlsx"), ".parquet")
+
+    def test_bands_of_a_model_without_rotary_positions(self, tmp_path: Path) -> None:
+        from tests.models.tiny import save_tiny
+
+        folder = save_tiny("gpt2", tmp_path / "gpt2")
+        refused(run("bands", folder, "--out", tmp_path / "t.nc"), "learned absolute", "use a rotary model")
 
     def test_folder_that_cannot_be_written(self, tiny_llama: Path, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("in the way")

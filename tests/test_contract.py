@@ -108,6 +108,36 @@ def test_kernels_have_the_variables_of_the_page(tmp_path: Path, monkeypatch: pyt
     assert {"text_sha256", "kernel_kind"} <= set(tables[0].attrs)
 
 
+def test_band_commands_have_the_variables_of_the_page(tmp_path: Path) -> None:
+    from tests.positional.walked import save_text, save_walkable
+
+    model = numerics.load_model(str(save_walkable("gpt_neox", tmp_path / "gpt_neox")), dtype="float32")
+    first, second = (save_text(tmp_path / f"{seed}.txt", 40, seed=seed) for seed in range(2))
+    metrics = ("activation", "entropy", "fisher")
+    tables = {
+        "bands": numerics.band_metrics(model, [first], length=16, metrics=metrics),
+        "attribute": numerics.attribute(model, "w7 w8 w9", 0, 0),
+        "ablate": numerics.ablate(model, [first], [second], fractions=(0.5,), length=16),
+    }
+    for row in rows(STANDING):
+        table = tables.pop(command_words(row[0]), None)
+        if table is None:
+            continue
+        named = [
+            group for group in re.findall(r"`([^`]+)`", row[2]) if re.fullmatch(r"[a-z_, ]+(\([a-z, ]+\))?", group)
+        ]
+        for group in named:
+            names, _, dims = group.partition("(")
+            for name in names.strip().split(", "):
+                if dims:
+                    assert table[name].dims == tuple(dims.rstrip(")").split(", ")), name
+                else:
+                    assert name in {*table.variables, *table.attrs, *table.get("metric", xr.DataArray([])).values}, name
+        assert len(named) >= 3
+        assert "text_sha256" in table.attrs
+    assert not tables
+
+
 def test_a_profile_has_the_variables_and_attrs_of_the_page(tiny_profile: xr.Dataset) -> None:
     (row,) = (row for row in rows(STANDING) if command_words(row[0]) == "profile")
     named = {name for group in re.findall(r"`([^`(]+)[^`]*`", row[2]) for name in group.split(", ")}

@@ -15,7 +15,7 @@ FLOORS = [
     {"results"},
     {"models", "text"},
     {"forms", "positional", "bands", "circuits"},
-    {"survey"},
+    {"survey", "testing"},
     {"report"},
     {"cli"},
 ]

@@ -6,8 +6,8 @@ How to add a page
    numbers, strings, lists, None for a missing number (`numerics.report.encode` has the roundings). It lands in
    `data/<slug>.js` under the page's `key`, and scripts find it as `model.data[key]`, the attrs of its dataset as
    `model.made[key]`. Datasets of one model are joined to one entry there; a page offers the models that hold its key
-   (`numericsReport.offered()`). The heads of a model are read off `layers`, `heads` and the codes `type` or `category`
-   (null: the layer lacks that head).
+   (`numericsReport.offered()`). The heads of a model are read off `layers`, `heads` and the codes `type`, `category`
+   or `there` (null: the layer lacks that head).
 2. Put the page's own files into `assets/`: a body (`<key>.html`, sections with empty places) and scripts that fill it.
    Scripts are plain files in the order listed (module scripts do not load from disk). They share the one name
    `numericsReport` that `core.js` defines, build elements with `numericsReport.el` (text only, so nothing from a model
@@ -32,7 +32,7 @@ import pandas as pd
 import xarray as xr
 
 from numerics import results
-from numerics.report import encode, kernels
+from numerics.report import ablation, attribution, bands, circuits, encode, kernels
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class Page:
     """One HTML file of the site.
 
     `file` is its name, `key` the name of its data and of its body `assets/<key>.html`, `title` heads it and its
-    entry in the navigation, `needs` are the variables a Dataset must hold to be shown, `data` makes its data,
-    `scripts` draw it, `table` makes the CSV beside it.
+    entry in the navigation, `needs` are the variables a Dataset must hold to be shown, `some_of` those of which it
+    must hold one at least, `data` makes its data, `scripts` draw it, `table` makes the CSV beside it.
     """
 
     file: str
@@ -51,12 +51,32 @@ class Page:
     data: Callable[[xr.Dataset], dict[str, Any]]
     scripts: tuple[str, ...]
     table: Callable[[xr.Dataset], pd.DataFrame] = results.to_table
+    some_of: tuple[str, ...] = ()
 
 
 # Loaded first, by every page, in this order.
-SHARED_SCRIPTS = ("core.js", "plots.js", "grid.js", "controls.js", "models.js", "table.js", "kernels_data.js")
+SHARED_SCRIPTS = (
+    "core.js",
+    "plots.js",
+    "grid.js",
+    "controls.js",
+    "models.js",
+    "table.js",
+    "kernels_data.js",
+    "bands_data.js",
+    "circuits_data.js",
+    "circuits_text.js",
+)
 # The head card and its sections; loaded by every page after its own scripts.
-CARD_SCRIPTS = ("card.js", "profile_card.js", "kernels_plot.js", "kernels_card.js")
+CARD_SCRIPTS = (
+    "card.js",
+    "profile_card.js",
+    "kernels_plot.js",
+    "kernels_card.js",
+    "bands_plot.js",
+    "bands_card.js",
+    "circuits_card.js",
+)
 
 PAGES: tuple[Page, ...] = (
     Page(
@@ -84,5 +104,54 @@ PAGES: tuple[Page, ...] = (
             "kernels_heads.js",
         ),
         table=kernels.head_table,
+    ),
+    Page(
+        file="bands.html",
+        key="bands",
+        title="RoPE bands",
+        needs=("wavelength",),
+        some_of=bands.METRICS,
+        data=bands.bands,
+        scripts=("bands_heat.js", "bands_models.js", "bands_map.js", "bands_head.js", "bands_heads.js"),
+        table=bands.head_table,
+    ),
+    Page(
+        file="ablation.html",
+        key="ablation",
+        title="Removed bands",
+        needs=ablation.NEEDS,
+        data=ablation.ablation,
+        scripts=("ablation_models.js", "ablation_curves.js", "ablation_scatter.js"),
+    ),
+    Page(
+        file="attribution.html",
+        key="attribution",
+        title="Attention by band",
+        needs=attribution.NEEDS,
+        data=attribution.attribution,
+        scripts=(
+            "bands_heat.js",
+            "attribution_models.js",
+            "attribution_text.js",
+            "attribution_map.js",
+            "attribution_token.js",
+        ),
+        table=attribution.key_table,
+    ),
+    Page(
+        file="circuits.html",
+        key="circuits",
+        title="Head circuits",
+        needs=circuits.NEEDS,
+        data=circuits.circuits,
+        scripts=(
+            "circuits_models.js",
+            "circuits_map.js",
+            "circuits_graph.js",
+            "circuits_edges.js",
+            "circuits_tokens.js",
+            "circuits_heads.js",
+        ),
+        table=circuits.head_table,
     ),
 )

@@ -38,10 +38,11 @@ class Entry:
 def write(datasets: Sequence[xr.Dataset], out: str | Path) -> Path:
     """Write the report of `datasets` into the folder `out`; returns its first page, `index.html` if there are profiles.
 
-    Each dataset comes from `numerics.profile` or `numerics.positional_kernels`. Those of one model (equal attrs `model`
-    and `sha256`) become one model of the site with several capabilities; two of one capability, such as the profiles of
-    two forms, stay apart. The site opens from disk with the network off. The same datasets give the same bytes. The
-    folder appears as a whole: it is built beside `out` and swapped in, and an earlier report in `out` is replaced.
+    Each dataset comes from `numerics.profile` or one of its siblings (`numerics.report.pages`). Those of one model
+    (equal attrs `model` and `sha256`) become one model of the site with several capabilities; two of one capability,
+    such as the profiles of two forms, stay apart. The site opens from disk with the network off. The same datasets give
+    the same bytes. The folder appears as a whole: it is built beside `out` and swapped in, and an earlier report in
+    `out` is replaced.
     Errors: InvalidArgument when a dataset holds nothing a page can show, or when `out` holds something that is not a
     report; UnwritableOutput when it cannot be written.
     """
@@ -77,7 +78,7 @@ def _joined(datasets: Sequence[xr.Dataset]) -> list[Entry]:
             held = ", ".join(map(str, dataset.data_vars)) or "none"
             raise InvalidArgument(
                 f"no page of the report shows a dataset with the variables {held}",
-                "pass what numerics.profile or numerics.positional_kernels returns",
+                "pass what profile, positional_kernels, band_metrics, ablate, attribute or head_circuits returns",
             )
         identity = _identity(dataset)
         for known, entry in entries:
@@ -91,7 +92,8 @@ def _joined(datasets: Sequence[xr.Dataset]) -> list[Entry]:
 
 
 def _shows(page: Page, dataset: xr.Dataset) -> bool:
-    return all(name in dataset for name in page.needs)
+    some = not page.some_of or any(name in dataset for name in page.some_of)
+    return some and all(name in dataset for name in page.needs)
 
 
 def _identity(dataset: xr.Dataset) -> tuple[str, str] | None:

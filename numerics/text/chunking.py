@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -20,16 +21,17 @@ class Chunks(Iterator[Ints]):
 
     Each begins with the special tokens `start` that the tokenizer itself puts before a text (a BOS, BERT's [CLS]; none
     for GPT-2), which count towards the length; no special token ends it, nothing is padded. A chunk never crosses from
-    one document to the next: the rest of a document that fills no chunk is left out. Memory does not grow with the
-    text.
+    one document to the next: the rest of a document that fills no chunk is left out. With `first_only` a document
+    gives its first chunk and no more. Memory does not grow with the text.
     Raises InvalidArgument at the end of the text if not even one chunk came of it.
     """
 
-    def __init__(self, tokenizer: Any, documents: Documents, length: int, bos: bool) -> None:
+    def __init__(self, tokenizer: Any, documents: Documents, length: int, bos: bool, first_only: bool = False) -> None:
         self.length = length
         self.start: tuple[int, ...] = start_tokens(tokenizer) if bos else ()
         self.delivered = 0
         self._documents = documents
+        self._first_only = first_only
         self._room = length - len(self.start)
         if self._room < 1:
             raise InvalidArgument(
@@ -63,17 +65,20 @@ class Chunks(Iterator[Ints]):
 
     def _cut(self, tokenizer: Any) -> Iterator[Ints]:
         for document in self._documents:
-            held: list[int] = []
-            seen = 0
-            for piece in document:
-                ids = tokenizer(piece, add_special_tokens=False, verbose=False)["input_ids"]
-                held += ids
-                seen += len(ids)
-                whole = len(held) // self._room * self._room
-                for first in range(0, whole, self._room):
-                    yield np.array([*self.start, *held[first : first + self._room]], dtype=np.int64)
-                del held[:whole]
-            self._longest = max(self._longest, seen)
+            yield from islice(self._cut_document(tokenizer, document), 1 if self._first_only else None)
+
+    def _cut_document(self, tokenizer: Any, document: Iterator[str]) -> Iterator[Ints]:
+        held: list[int] = []
+        seen = 0
+        for piece in document:
+            ids = tokenizer(piece, add_special_tokens=False, verbose=False)["input_ids"]
+            held += ids
+            seen += len(ids)
+            whole = len(held) // self._room * self._room
+            for first in range(0, whole, self._room):
+                yield np.array([*self.start, *held[first : first + self._room]], dtype=np.int64)
+            del held[:whole]
+        self._longest = max(self._longest, seen)
 
 
 def chunks(
@@ -92,6 +97,22 @@ def chunks(
     unknown dataset), MissingExtra (datasets).
     """
     return Chunks(tokenizer, open_documents(files, dataset), length, bos)
+
+
+def clipped_documents(
+    tokenizer: Any,
+    *,
+    length: int,
+    files: Sequence[str | os.PathLike[str]] | None = None,
+    dataset: str | None = None,
+) -> Chunks:
+    """The first `length` token ids of every document that has as many; shorter documents are passed over.
+
+    A document is a file or a row of the `dataset`. The shipped sample, one long book, is read as `chunks` instead: its
+    consecutive stretches stand for documents. Arguments, special tokens and errors as for `chunks`.
+    """
+    whole = files is None and dataset is None
+    return Chunks(tokenizer, open_documents(files, dataset), length, bos=True, first_only=not whole)
 
 
 def start_tokens(tokenizer: Any) -> tuple[int, ...]:

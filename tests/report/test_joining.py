@@ -159,8 +159,8 @@ def test_a_dataset_that_holds_no_kernels_is_refused(tmp_path: Path, spoil: Any) 
 def test_kernels_of_a_common_size_stay_compact(tmp_path: Path) -> None:
     big = kernels("big", 12, 12, length=256, queries=16)
     page = report.write([big], tmp_path / "report")
-    # 144 heads × 16 queries × 256 keys × 2 ⅔ bytes are 1.57 MB; profiles over 511 distances 0.2 MB; single texts, two of
-    # two queries each, 0.39 MB; the rest 0.2 MB.
+    # 144 heads × 16 queries × 256 keys × 2 ⅔ bytes are 1.57 MB; profiles over 511 distances 0.2 MB; two texts at two
+    # queries 0.39 MB; the rest 0.2 MB.
     assert (page.parent / "data" / "big.js").stat().st_size < 2.4e6
 
 

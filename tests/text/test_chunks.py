@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numerics.errors import InvalidArgument, MissingExtra
-from numerics.text import chunks, split, text_sha256
+from numerics.text import chunks, clipped_documents, split, text_sha256
 from numerics.text import documents as documents_module
 from numerics.text.documents import pieces
 
@@ -174,6 +174,61 @@ def test_a_text_with_too_few_chunks_says_how_many_it_has(tokenizer: Make, tmp_pa
         list(itertools.chain(*split(stream, (3, 4))))
     with pytest.raises(InvalidArgument, match="one or more each"):
         split(stream, (3, 0))
+
+
+# -- documents --------------------------------------------------------------------------------------------------------
+
+
+@given(
+    texts=st.lists(st.text(st.sampled_from("ab \né"), min_size=1, max_size=30), min_size=1, max_size=5),
+    length=st.integers(2, 9),
+    piece=st.integers(1, 12),
+)
+def test_clipped_documents_are_the_beginnings_of_those_long_enough(
+    tokenizer: Make, tmp_path_factory: pytest.TempPathFactory, texts: list[str], length: int, piece: int
+) -> None:
+    texts = ["x" + text for text in texts]  # not blank
+    folder = tmp_path_factory.mktemp("text")
+    paths = [write(folder, text, f"{place}.txt") for place, text in enumerate(texts)]
+    tokens = [tokenizer("none")(text)["input_ids"] for text in texts]
+    expected = [[0, *ids[: length - 1]] for ids in tokens if len(ids) >= length - 1]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(documents_module, "PIECE", piece)
+        stream = clipped_documents(tokenizer("bos"), length=length, files=paths)
+        if expected:
+            assert [document.tolist() for document in stream] == expected
+        else:
+            with pytest.raises(InvalidArgument, match=f"longest has {max(map(len, tokens))}"):
+                next(stream)
+
+
+def test_a_clipped_document_is_read_no_further_than_needed(
+    tokenizer: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(documents_module, "PIECE", 4)
+    make = tokenizer("none")
+    read: list[str] = []
+
+    def recorded(piece: str, **options: Any) -> Any:
+        read.append(piece)
+        return make(piece, **options)
+
+    stream = clipped_documents(recorded, length=3, files=[write(tmp_path, "abcdefgh" * 50)])
+    read.clear()  # the probes for special tokens
+    assert [make.decode(ids) for ids in stream] == ["abc"]
+    assert read == ["abcd"]
+
+
+def test_rows_of_a_dataset_are_clipped_and_the_sample_is_read_on(
+    tokenizer: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(monkeypatch, [{"text": "aaaaa"}, {"text": "b"}, {"text": "cc"}])
+    make = tokenizer("none")
+    stream = clipped_documents(make, length=2, dataset="owner/name")
+    assert [make.decode(ids) for ids in stream] == ["aa", "cc"]
+    assert stream.text_sha256 == hashlib.sha256(b"aaaaa\0b\0cc\0").hexdigest()
+    sample = clipped_documents(make, length=6)
+    assert [make.decode(next(sample)) for _ in range(2)] == ["In the", " begin"]
 
 
 # -- what is wrong, on one line ---------------------------------------------------------------------------------------

@@ -37,10 +37,10 @@ const numericsReport = (() => {
       }
     }
 
-    /* A capability names a head by its type, or by its category; null where the layer lacks it. */
+    /* A capability names a head by its type, its category or that it is there; null where the layer lacks it. */
     static holds(part, layer, head) {
       if (layer >= part.layers || head >= part.heads) return false;
-      const codes = part.type || part.category || [];
+      const codes = part.type || part.category || part.there || [];
       const each = part.type ? part.distances.length : 1;
       const start = (layer * part.heads + head) * each;
       return codes.slice(start, start + each).some((code) => code !== null);

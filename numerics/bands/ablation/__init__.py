@@ -1,0 +1,1 @@
+"""What a model loses when its least important bands are taken out of its queries."""

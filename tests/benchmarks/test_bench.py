@@ -1,0 +1,79 @@
+"""Goals, exponents and the page of the benchmarks, from made-up rows; `python -m checks bench` times the real ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checks.benchmarks import command
+from checks.benchmarks.goals import Goal, exponents, verdict
+from checks.benchmarks.page import duration, page, size
+
+
+def row(op: str, path: str, p50: float, T: int | None = None, peak: int = 1000) -> dict[str, Any]:
+    return {"op": op, "path": path, "T": T, "bands": 1, "p20": 0.9 * p50, "p50": p50, "p80": 1.1 * p50, "bytes": peak}
+
+
+def test_a_goal_is_met_from_its_number_on() -> None:
+    rows = [row("sort", "slow", 2.0, 64), row("sort", "fast", 0.5, 64, 10), row("sort", "fast", 9.0, 128)]
+    assert verdict(Goal("sort", "slow", "fast", 4.0, 64), rows).met is True
+    assert verdict(Goal("sort", "slow", "fast", 4.1, 64), rows).met is False
+    assert verdict(Goal("sort", "slow", "fast", 100, 64, of="bytes"), rows).ratio == 100
+    assert verdict(Goal("sort", "slow", "fast", 1.0, 128), rows).met is None
+
+
+def test_exponents_are_those_of_the_longer_half() -> None:
+    rows = [row("op", "square", max(1e-3, 1e-6 * T**2), T) for T in (8, 16, 64, 128, 256)]
+    rows += [row("op", "few", 1.0, T) for T in (8, 16, 64)] + [row("other", "x", 1.0)]
+    assert exponents(rows) == {("op", "square"): pytest.approx(2.0)}
+
+
+def test_the_chosen_path_is_compared_with_the_best_one() -> None:
+    rows = [row(command.ONE_BAND, "direct", 1.0, 128), row(command.ONE_BAND, "halfplane", 4.0, 128)]
+    rows += [row(command.ONE_BAND, "direct", 9.0, 2**17), row(command.ONE_BAND, "halfplane", 1.0, 2**17)]
+    found = command.chooser(rows)
+    assert [(v.goal.T, v.ratio, v.met) for v in found] == [(128, 1.0, True), (2**17, 1.0, True)]
+    rows[0]["p50"] = 8.0
+    assert command.chooser(rows)[0].met is False
+
+
+def test_numbers_have_units() -> None:
+    assert [duration(x) for x in (12.0, 0.0345, 2e-5, 3e-8)] == ["12 s", "34.5 ms", "20 µs", "30 ns"]
+    assert [size(x) for x in (None, 5, 2048, 3 * 2**20)] == ["–", "5 B", "2 KiB", "3 MiB"]
+
+
+def test_the_page_names_a_missed_goal_and_escapes() -> None:
+    evil = "<script>alert(1)</script>"
+    result = {
+        "machine": {"cpu": evil, "cores": "2", "python": "3", "numpy": "2", "commit": "abc"},
+        "versions": {"numpy": "2"},
+        "rows": [row(evil, "a", 2.0, 64), row(evil, "b", 1.0, 64)],
+        "exponents": [{"op": evil, "path": "a", "exponent": 1.5}],
+        "goals": [
+            {"op": evil, "T": 64, "slow": "a", "fast": "b", "of": "p50", "goal": 3.0, "ratio": 2.0, "met": False}
+        ],
+    }
+    text = page(result)
+    assert evil not in text
+    assert "missed" in text
+    assert "width:50.0%" in text
+
+
+def test_a_run_joins_the_rows_and_stops_at_a_disagreement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from checks.benchmarks import entropy, profiles
+
+    def quick(arguments: list[str]) -> int:
+        (Path(arguments[1]) / "profiles.json").write_text(json.dumps({"rows": [row("profile", "gram", 1.0)]}))
+        return 0
+
+    monkeypatch.setattr(profiles, "main", quick)
+    monkeypatch.setattr(entropy, "main", lambda arguments: 1)
+    assert command.run(tmp_path, ["profiles"]) == 0
+    found = json.loads((tmp_path / "bench.json").read_text())
+    assert [r["path"] for r in found["rows"]] == ["gram"]
+    assert (tmp_path / "bench.html").is_file()
+    assert command.run(tmp_path, ["profiles", "entropy"]) == 1
+    assert command.run(tmp_path, ["sorting"]) == 2

@@ -10,7 +10,9 @@ from typing import Annotated
 
 import typer
 
+from checks.benchmarks.command import bench
 from checks.lean.command import lean
+from checks.ledger.command import ledger
 
 ROOT = Path(__file__).parents[1]
 
@@ -18,6 +20,8 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 
 
 app.command()(lean)
+app.command()(ledger)
+app.command()(bench)
 
 
 def parts() -> dict[str, list[str]]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from numerics import report
     from numerics.bands import ablate, attribute, band_metrics
+    from numerics.circuits import head_circuits
     from numerics.forms import profile
     from numerics.models import Model, load_model
     from numerics.positional import positional_kernels
@@ -24,6 +25,7 @@ _PROVIDED_BY = {
     "ablate": "numerics.bands",
     "attribute": "numerics.bands",
     "band_metrics": "numerics.bands",
+    "head_circuits": "numerics.circuits",
     "load_model": "numerics.models",
     "positional_kernels": "numerics.positional",
     "profile": "numerics.forms",
@@ -36,6 +38,7 @@ __all__ = [
     "ablate",
     "attribute",
     "band_metrics",
+    "head_circuits",
     "load_model",
     "positional_kernels",
     "profile",

@@ -221,6 +221,54 @@ def ablate(
 
 
 @app.command()
+def circuits(
+    model: Annotated[str, typer.Argument(help=MODEL_HELP)],
+    out: Out,
+    period: Annotated[int, typer.Option(help="Random tokens that are repeated.")] = 64,
+    copies: Annotated[int, typer.Option(help="How often they stand in a text.")] = 2,
+    seeds: Annotated[int, typer.Option(help="Texts, each of its own tokens.")] = 4,
+    pairs: Annotated[
+        str | None, typer.Option(help="Heads whose token pairs and virtual heads are wanted, such as 5.1,11.2.")
+    ] = None,
+    text: Text = None,
+    dataset: Dataset = None,
+    whole_vocabulary: Annotated[
+        bool,
+        typer.Option("--whole-vocabulary", help="All tokens in pairs and in direct copying, not some."),
+    ] = False,
+    form: Annotated[
+        str, typer.Option(help="folded: with the norms before attention and logits; or raw.", metavar="folded|raw")
+    ] = "folded",
+    texts: Annotated[int, typer.Option(help="Chunks of text for the in-context-learning score; 0 for none.")] = 16,
+    revision: Revision = None,
+) -> None:
+    """Behaviours, copying and composition of every head, as a table."""
+    from numerics import results
+    from numerics.circuits import head_circuits
+
+    if form not in ("raw", "folded"):
+        raise InvalidArgument(f"form {form!r} is not known", "use raw or folded")
+    results.check_writable(out)
+    opened = _opened(model, revision)
+    with _progress(f"circuits of {opened.name}", "step") as progress:
+        found = head_circuits(
+            opened,
+            period,
+            copies,
+            seeds,
+            pairs,
+            text,
+            dataset,
+            whole_vocabulary,
+            "raw" if form == "raw" else "folded",
+            texts,
+            progress,
+        )
+    results.save(found, out)
+    print(out)
+
+
+@app.command()
 def report(
     models: Annotated[
         list[str] | None, typer.Argument(help=MODEL_HELP + " Or a .nc file of another command.", metavar="[MODEL]...")

@@ -27,6 +27,9 @@ TABLES: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
 )
 """Dimensions that become rows of a table: those every column has, then those it may have. The first fit is taken."""
 
+SPREAD = ("coordinate", "kind")
+"""Dimensions whose labels become columns."""
+
 COUNT = "count"
 """Attribute `units` of variables that hold whole numbers (as floats, NaN where a layer lacks the head)."""
 
@@ -92,9 +95,10 @@ def load(path: str | os.PathLike[str]) -> xr.Dataset:
 def to_table(dataset: xr.Dataset) -> pd.DataFrame:
     """One row per (layer, head[, distance or band]), point of a sweep, or (key[, band]); `model` first.
 
-    A variable with `coordinate` gives one column per label. Variables with other dimensions, or without those that all
-    rows have, are left out; so are the heads and bands that a layer lacks. The dataset's attrs become those of the
-    table (`.parquet` keeps them). Raises InvalidArgument if nothing is left.
+    A variable with `coordinate` or `kind` gives one column per label, its deviation one with `_sd` behind the label.
+    Variables with other dimensions, or without those that all rows have, are left out; so are the heads and bands that
+    a layer lacks. The dataset's attrs become those of the table (`.parquet` keeps them). Raises InvalidArgument if
+    nothing is left.
     """
     import xarray as xr
 
@@ -124,11 +128,13 @@ def _rows_and_columns(dataset: xr.Dataset) -> tuple[list[str], dict[str, xr.Data
         columns: dict[str, xr.DataArray] = {}
         for name, variable in dataset.data_vars.items():
             dims = set(variable.dims)
-            if not set(required) <= dims or not dims <= {*required, *optional, "coordinate"}:
+            spread = [dim for dim in SPREAD if dim in dims]
+            if not set(required) <= dims or not dims - {*spread} <= {*required, *optional} or len(spread) > 1:
                 continue
-            if "coordinate" in dims:
-                for label in variable["coordinate"].values:
-                    columns[str(label)] = variable.sel(coordinate=label, drop=True)
+            if spread:
+                suffix = "_sd" if str(name).endswith("_sd") else ""
+                for label in variable[spread[0]].values:
+                    columns[f"{label}{suffix}"] = variable.sel({spread[0]: label}, drop=True)
             else:
                 columns[str(name)] = variable
         if columns:

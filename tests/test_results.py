@@ -244,3 +244,24 @@ def test_import_is_light() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_kinds_and_their_deviations_are_columns() -> None:
+    """A CSV of circuits had no behaviours in it."""
+    rows = ("layer", "head", "kind")
+    values = np.arange(12.0).reshape(2, 3, 2)
+    dataset = xr.Dataset(
+        {
+            "behaviour": (rows, values),
+            "behaviour_sd": (rows, -values),
+            "copying": (("layer", "head"), np.ones((2, 3))),
+            "composition": (("layer", "head", "composition_kind"), values),
+        },
+        coords={"layer": [0, 1], "head": [0, 1, 2], "kind": ["induction", "sink"], "composition_kind": ["Q", "K"]},
+        attrs={"model": "m"},
+    )
+    table = results.to_table(dataset)
+    names = ["induction", "sink", "induction_sd", "sink_sd", "copying"]
+    assert list(table.columns) == ["model", "layer", "head", *names]
+    assert table["sink"].tolist() == [1, 3, 5, 7, 9, 11]
+    assert table["induction_sd"].tolist() == [0, -2, -4, -6, -8, -10]

@@ -88,7 +88,7 @@ def run(out: Path, only: Sequence[str]) -> int:
 
 def bench(
     out: Annotated[Path, typer.Option(help="Folder for bench.json and bench.html.")],
-    only: Annotated[str, typer.Option(help=f"Operations with commas: {', '.join(OPERATIONS)}.")] = "",
+    only: Annotated[str | None, typer.Option(help=f"Operations with commas: {', '.join(OPERATIONS)}.")] = None,
 ) -> None:
     """Time the paths of each operation side by side; exit with 1 if two paths disagree."""
-    raise typer.Exit(run(out, [name for name in only.split(",") if name]))
+    raise typer.Exit(run(out, [name for name in (only or "").split(",") if name]))

@@ -27,6 +27,24 @@ class Norm:
     bias: Float | None
     eps: float
 
+    def read_by(self, W: Float) -> Float:
+        """Linear part of `W norm(·)`: `W Γ`, or `W Γ C` with `C = 1 − 𝟏𝟏ᵀ/D`. `W` (…, D)."""
+        folded: Float = W * self.gain
+        return folded - folded.mean(axis=-1, keepdims=True) if self.kind == "layernorm" else folded
+
+    def written_by(self, W: Float) -> Float:
+        """Linear part of `norm(W ·)`: `Γ W`, or `Γ C W`. `W` (D, …)."""
+        gain = self.gain.reshape(-1, *[1] * (W.ndim - 1))
+        scaled: Float = gain * (W - W.mean(axis=0) if self.kind == "layernorm" else W)
+        return scaled
+
+    def direction(self, x: Float) -> Float:
+        """`x/rms(x)`, or `(x − mean x)/sd(x)`: the norm of each row of `x` (…, D) without its gain and bias."""
+        if self.kind == "layernorm":
+            x = x - x.mean(axis=-1, keepdims=True)
+        unit: Float = x / np.sqrt(np.mean(x**2, axis=-1, keepdims=True) + self.eps)
+        return unit
+
 
 @dataclass(frozen=True)
 class QKNorm:
@@ -40,6 +58,29 @@ class QKNorm:
     bias: Float | None
     eps: float
     scope: Literal["head", "all heads"] = "head"
+
+    def written_by(self, weights: Float, head: int) -> Float:
+        """Linear part of the norm of one head's q or k: `diag(gain) C_n W` (n, D), `C_n` only where the norm centres.
+
+        `weights` (heads, n, D): with scope `all heads` the mean is taken over the rows of all of them.
+        """
+        W: Float = weights[head]
+        if self.kind == "layernorm":
+            centred_over = W if self.scope == "head" else weights.reshape(-1, weights.shape[-1])
+            W = W - centred_over.mean(axis=0)
+        scaled: Float = self.gain[head][:, None] * W
+        return scaled
+
+    def apply(self, own: Float, over: Float, head: int) -> Float:
+        """The norm of one head's q or k without its bias, (T, n).
+
+        `own` (T, n) are the head's numbers, `over` (T, m) those that mean and rms are taken over: `own` itself, or the
+        numbers of all heads side by side with scope `all heads`.
+        """
+        mean = over.mean(axis=-1, keepdims=True) if self.kind == "layernorm" else np.zeros(1)
+        size = np.sqrt(np.mean((over - mean) ** 2, axis=-1, keepdims=True) + self.eps)
+        normed: Float = self.gain[head] * (own - mean) / size
+        return normed
 
 
 @dataclass(frozen=True)

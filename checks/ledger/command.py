@@ -1,0 +1,76 @@
+"""`python -m checks ledger`: every theorem against the numbers of real models."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from checks.ledger.coverage import formulas, gaps, headline_theorems, stated_theorems
+from checks.ledger.entries import ENTRIES
+from checks.ledger.reasons import EXPLAINED, REASONS
+from checks.ledger.report import Ledger, write
+from checks.ledger.walk import Measured, measure
+from numerics.errors import NumericsError
+
+DEFAULT_MODELS = ("gemma-3-270m", "minilm")
+UNBUILT = "nobody yet: run `python -m checks lean --json F` and pass `--lean F`"
+
+
+def lean_words(report: Path | None) -> str:
+    """Which Lean checked the theorems, from the report of `python -m checks lean --json`."""
+    if report is None:
+        return UNBUILT
+    found = json.loads(report.read_text(encoding="utf-8"))
+    version = str(found["lean_version"]).split(",")[0]
+    return (
+        f"Lean {version} ({found['backend']}), {found['theorems']} theorems, {found['own_axioms']} axioms of their own"
+    )
+
+
+def run(models: Sequence[str], text: Sequence[Path] | None, out: Path, lean: Path | None = None) -> int:
+    """0 if everything is accounted for and within its tolerance, else 1."""
+    from tqdm import tqdm
+
+    from numerics.models import load_model
+
+    headlines = headline_theorems()
+    missing = gaps(ENTRIES, EXPLAINED, REASONS, stated_theorems(), headlines, formulas())
+    measured: dict[str, list[Measured]] = {}
+    attrs: dict[str, dict[str, str]] = {}
+    for reference in models:
+        model = load_model(reference, dtype="float64")
+        with tqdm(desc=f"ledger of {model.name}", unit="layer", disable=None, leave=False) as bar:
+
+            def advance(done: int, total: int, bar: tqdm = bar) -> None:
+                bar.total = total
+                bar.update(done - bar.n)
+
+            measured[model.name] = measure(model, ENTRIES, text, advance)
+        attrs[model.name] = model.provenance("python -m checks ledger")
+    ledger = Ledger(lean_words(lean), attrs, measured, headlines, EXPLAINED, REASONS)
+    write(ledger, out)
+    silent = [f"applies to none of {', '.join(measured)}: {claim}" for claim in ledger.silent]
+    complaints = missing + ledger.failures + (silent if tuple(models) == DEFAULT_MODELS else [])
+    for line in complaints:
+        print(line)
+    print(f"{len(ENTRIES)} statements on {', '.join(measured)}, {len(complaints)} complaints: {out / 'ledger.html'}")
+    return 1 if complaints else 0
+
+
+def ledger(
+    out: Annotated[Path, typer.Option(help="Folder for ledger.json and ledger.html.")],
+    models: Annotated[list[str] | None, typer.Argument(metavar="[MODEL]...")] = None,
+    text: Annotated[list[Path] | None, typer.Option(help="UTF-8 text file. Default: the shipped sample.")] = None,
+    lean: Annotated[Path | None, typer.Option(help="Report of `python -m checks lean --json F`.")] = None,
+) -> None:
+    """Measure every theorem on real models; exit with 1 if a residual, a name or an entry is amiss."""
+    try:
+        raise typer.Exit(run(tuple(models or DEFAULT_MODELS), text, out, lean))
+    except NumericsError as error:
+        print(f"checks: {error}", file=sys.stderr)
+        raise typer.Exit(2) from None

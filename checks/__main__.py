@@ -10,22 +10,62 @@ from typing import Annotated
 
 import typer
 
-from checks.benchmarks.command import bench
 from checks.lean.command import lean
-from checks.ledger.command import ledger
 
 ROOT = Path(__file__).parents[1]
+BUILT = ROOT / "build" / "checks"
+"""Where `all` puts what its parts write."""
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 
 app.command()(lean)
-app.command()(ledger)
-app.command()(bench)
+
+
+@app.command()
+def certified(
+    numbers: Annotated[int, typer.Option(help="Certify at least so many.")] = 240,
+    seed: Annotated[int, typer.Option(help="What Hypothesis draws from.")] = 0,
+    backend: Annotated[str, typer.Option(help="auto, lake or node.")] = "auto",
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write the report as JSON.")] = None,
+) -> None:
+    """Let Lean's kernel certify numbers that the code gave, and refuse wrong ones; exit with 1 if anything is wrong."""
+    from checks.certified.command import run
+
+    raise typer.Exit(run(numbers, seed, backend, json_file))
+
+
+@app.command()
+def ledger(
+    out: Annotated[Path, typer.Option(help="Folder for ledger.json and ledger.html.")],
+    models: Annotated[list[str] | None, typer.Argument(metavar="[MODEL]...")] = None,
+    text: Annotated[list[Path] | None, typer.Option(help="UTF-8 text file. Default: the shipped sample.")] = None,
+    lean: Annotated[Path | None, typer.Option(help="Report of `python -m checks lean --json F`.")] = None,
+) -> None:
+    """Measure every theorem on real models; exit with 1 if a residual, a name or an entry is amiss."""
+    from checks.ledger.command import DEFAULT_MODELS, run
+    from numerics.errors import NumericsError
+
+    try:
+        raise typer.Exit(run(tuple(models or DEFAULT_MODELS), text, out, lean))
+    except NumericsError as error:
+        print(f"checks: {error}", file=sys.stderr)
+        raise typer.Exit(2) from None
+
+
+@app.command()
+def bench(
+    out: Annotated[Path, typer.Option(help="Folder for bench.json and bench.html.")],
+    only: Annotated[str | None, typer.Option(help="Operations with commas, such as profiles,activation.")] = None,
+) -> None:
+    """Time the paths of each operation side by side; exit with 1 if two paths disagree."""
+    from checks.benchmarks.command import run
+
+    raise typer.Exit(run(out, [name for name in (only or "").split(",") if name]))
 
 
 def parts() -> dict[str, list[str]]:
-    """Name of each part and the command that runs it: linter, types, Lean, then the tests of each room."""
+    """Name of each part and the command that runs it: linter, types, Lean, the tests of each room, the ledger."""
     python = [sys.executable, "-m"]
     pytest = [*python, "pytest", "-q", "-n", "2", "--durations", "5"]
     rooms = sorted(folder for folder in (ROOT / "tests").iterdir() if any(folder.glob("**/test_*.py")))
@@ -34,9 +74,11 @@ def parts() -> dict[str, list[str]]:
         "lint": [*python, "ruff", "check", "."],
         "format": [*python, "ruff", "format", "--check", "."],
         "types": [*python, "mypy"],
-        "theorems": [*python, "checks", "lean"],
+        "theorems": [*python, "checks", "lean", "--json", str(BUILT / "lean.json")],
+        "certified numbers": [*python, "checks", "certified", "--json", str(BUILT / "certified.json")],
         **{f"tests of {room.name}": [*pytest, str(room.relative_to(ROOT))] for room in rooms},
         "tests of the whole": [*pytest, *(str(file.relative_to(ROOT)) for file in alone)],
+        "ledger": [*python, "checks", "ledger", "--out", str(BUILT), "--lean", str(BUILT / "lean.json")],
     }
 
 
@@ -45,6 +87,7 @@ def run_all(
     only: Annotated[str, typer.Option(help="Run only the parts whose name holds this word.")] = "",
 ) -> None:
     """Run every part, go on after a failure, and exit with 1 if one failed."""
+    BUILT.mkdir(parents=True, exist_ok=True)
     outcome: list[tuple[str, float, bool]] = []
     for name, command in parts().items():
         if only not in name:

@@ -7,9 +7,7 @@ import json
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from checks.benchmarks.goals import Goal, Row, Verdict, exponents, verdict
 from checks.benchmarks.page import page
@@ -84,11 +82,3 @@ def run(out: Path, only: Sequence[str]) -> int:
     for name in failed:
         print(f"the paths of {name} disagree")
     return 1 if failed else 0
-
-
-def bench(
-    out: Annotated[Path, typer.Option(help="Folder for bench.json and bench.html.")],
-    only: Annotated[str | None, typer.Option(help=f"Operations with commas: {', '.join(OPERATIONS)}.")] = None,
-) -> None:
-    """Time the paths of each operation side by side; exit with 1 if two paths disagree."""
-    raise typer.Exit(run(out, [name for name in (only or "").split(",") if name]))

@@ -16,6 +16,7 @@ from checks.lean.failure import LeanFailure
 from checks.lean.fixtures import FOLDER as FIXTURES
 from checks.lean.fixtures import REASONS, rejected_by_lean, rejected_by_reading
 from checks.lean.headlines import headlines
+from checks.lean.kept import identity, keep, place
 from checks.lean.lake import NativeLean, lake_build, untrusted_headlines
 from checks.lean.node import lean_on_node
 from checks.lean.report import LeanReport, module_rows, table, write_json
@@ -77,6 +78,8 @@ def check(backend: str, scratch: Path) -> tuple[LeanReport, list[str]]:
     planted = build(lean, scratch, "Fixtures", list(REASONS), mode="each", say=print)
     rejected = rejected_by_lean(planted.said) | rejected_by_reading(sources, LIBRARY)
     bad = complaints(sources, outcome, order, rejected) + extra
+    if not bad:
+        keep(scratch / "build", LIBRARY, place(sources, LIBRARY, identity(lean, ROOT)))
     report = LeanReport(
         backend=backend,
         lean_version=outcome.version,

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from checks.ledger.coverage import formulas, gaps, headline_theorems, stated_theorems
 from checks.ledger.entries import ENTRIES
 from checks.ledger.reasons import EXPLAINED, REASONS
 from checks.ledger.report import Ledger, write
 from checks.ledger.walk import Measured, measure
-from numerics.errors import NumericsError
 
 DEFAULT_MODELS = ("gemma-3-270m", "minilm")
 UNBUILT = "nobody yet: run `python -m checks lean --json F` and pass `--lean F`"
@@ -60,17 +55,3 @@ def run(models: Sequence[str], text: Sequence[Path] | None, out: Path, lean: Pat
         print(line)
     print(f"{len(ENTRIES)} statements on {', '.join(measured)}, {len(complaints)} complaints: {out / 'ledger.html'}")
     return 1 if complaints else 0
-
-
-def ledger(
-    out: Annotated[Path, typer.Option(help="Folder for ledger.json and ledger.html.")],
-    models: Annotated[list[str] | None, typer.Argument(metavar="[MODEL]...")] = None,
-    text: Annotated[list[Path] | None, typer.Option(help="UTF-8 text file. Default: the shipped sample.")] = None,
-    lean: Annotated[Path | None, typer.Option(help="Report of `python -m checks lean --json F`.")] = None,
-) -> None:
-    """Measure every theorem on real models; exit with 1 if a residual, a name or an entry is amiss."""
-    try:
-        raise typer.Exit(run(tuple(models or DEFAULT_MODELS), text, out, lean))
-    except NumericsError as error:
-        print(f"checks: {error}", file=sys.stderr)
-        raise typer.Exit(2) from None

@@ -120,8 +120,7 @@ def rows_of(ledger: Ledger) -> str:
         if entry.section != section:
             section = entry.section
             lines.append(
-                f'<tr class="section"><th scope="rowgroup" colspan="{2 + len(row)}">'
-                f'<a href="../docs/MATH.md">{escape(section)}</a></th></tr>'
+                f'<tr class="section"><th scope="rowgroup" colspan="{2 + len(row)}">MATH {escape(section)}</th></tr>'
             )
         theorems = "".join(f"<code>{escape(name)}</code> " for name in entry.theorems)
         functions = "".join(f"<code>{escape(name)}</code> " for name in entry.functions)

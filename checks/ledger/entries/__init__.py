@@ -1,9 +1,9 @@
-"""The entries, by subject."""
+"""The entries of all subjects."""
 
 from checks.ledger.entries import bands, circuits, denominators, kernels, profiles, rotations
 from checks.ledger.entry import Entry
 
-ENTRIES: tuple[Entry, ...] = (
+_OF_SUBJECTS = (
     *profiles.ENTRIES,
     *kernels.ENTRIES,
     *denominators.ENTRIES,
@@ -11,3 +11,6 @@ ENTRIES: tuple[Entry, ...] = (
     *bands.ENTRIES,
     *circuits.ENTRIES,
 )
+
+ENTRIES: tuple[Entry, ...] = tuple(sorted(_OF_SUBJECTS, key=lambda entry: entry.section))
+"""In the order of the sections of MATH.md."""

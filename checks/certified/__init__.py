@@ -1,0 +1,1 @@
+"""Numbers of `numerics`, evaluated again by the kernel of Lean from the definitions of `Formal/`."""

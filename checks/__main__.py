@@ -116,6 +116,22 @@ def readme() -> None:
 
 
 @app.command()
+def claims(
+    record: Annotated[
+        Path | None, typer.Option(help="Folder whose ledger.json and bench.json are recorded first, where it has them.")
+    ] = None,
+) -> None:
+    """Write CLAIMS.md and the README's table of speeds from the recorded runs."""
+    from checks.claims import RECORDED, write
+
+    RECORDED.mkdir(exist_ok=True)
+    for name in ("ledger.json", "bench.json"):
+        if record is not None and (record / name).is_file():
+            (RECORDED / name).write_text((record / name).read_text(encoding="utf-8"), encoding="utf-8", newline="\n")
+    write()
+
+
+@app.command()
 def picture(
     report: Annotated[Path, typer.Argument(help="Folder that `numerics report` wrote.")] = Path("report"),
 ) -> None:

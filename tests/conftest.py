@@ -9,7 +9,7 @@ import xarray as xr
 from hypothesis import settings
 
 # No clock, the same examples in every run, and a failure that can be replayed.
-settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True, max_examples=100)
+settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True, max_examples=200)
 settings.register_profile("nightly", deadline=None, print_blob=True, max_examples=10_000)
 settings.load_profile("ci")
 

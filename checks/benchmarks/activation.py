@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from checks.benchmarks.timing import machine, row, timed
-from numerics.bands.activation import choose, total_activation
+from numerics.bands.activation import choose, direct, levels, total_activation
 from numerics.bands.activation.bounds import error_factor
 
 Float = NDArray[np.float64]
@@ -32,6 +32,8 @@ GOALS = {2**15: 10.0, 2**17: 25.0}
 """Times the best direct loop, by number of tokens."""
 CHOICE = 1.5
 """What the chosen path may take, in times of the best one."""
+TORCH_UP_TO, REFERENCE_UP_TO = 2**14, 2**11
+"""Lengths up to which the slow paths are timed too."""
 LONG = 2**20
 
 LONG_TEXT = """
@@ -90,6 +92,12 @@ def tiled(q: Float, k: Float) -> float:
     return float(_tiled(*columns))
 
 
+def in_torch(rows: Callable[[Float, Float, int], Float], q: Float, k: Float) -> float:
+    """Activation of one band of one head by a path that takes the place of a compiled one where numba is missing."""
+    query = np.ascontiguousarray(q[None].swapaxes(-1, -2))
+    return float(rows(query, np.ascontiguousarray(k.swapaxes(-1, -2)), q.shape[1]).sum())
+
+
 def share_of_bound() -> float:
     """The largest error of a path against the definition, as a share of what its bound and the definition's allow."""
     worst = 0.0
@@ -107,7 +115,9 @@ def share_of_bound() -> float:
             worst = max(worst, float((np.abs(found - right) / allowed).max()))
         if window is None:
             loop = tiled(q[:1, :, 0::2], k[:1, :, 0::2])
-            worst = max(worst, abs(loop - right[0, 0]) / (2 * error_factor("direct", length) * size[0, 0]))
+            others = [in_torch(rows, q[:1, :, 0::2], k[:1, :, 0::2]) for rows in (direct.rows_by_strips, levels.rows)]
+            for found_0 in (loop, *others):
+                worst = max(worst, abs(found_0 - right[0, 0]) / (2 * error_factor("direct", length) * size[0, 0]))
     return worst
 
 
@@ -131,16 +141,23 @@ def main(arguments: list[str] | None = None) -> int:
                 "direct": lambda q=q, k=k: total_activation(q, k, n_bands=1, path="direct"),  # type: ignore[misc]
                 "halfplane": lambda q=q, k=k: total_activation(q, k, n_bands=1, path="halfplane"),  # type: ignore[misc]
             }
+            if length <= TORCH_UP_TO:
+                paths |= {
+                    "torch, chunked": lambda q=q, k=k: in_torch(direct.rows_by_strips, q, k),  # type: ignore[misc]
+                    "torch, sorted levels": lambda q=q, k=k: in_torch(levels.rows, q, k),  # type: ignore[misc]
+                }
+            if length <= REFERENCE_UP_TO:
+                paths["reference"] = lambda q=q, k=k: total_activation(q, k, n_bands=1, path="reference")  # type: ignore[misc]
             samples = timed(paths, chosen.repeats if length >= 2**14 else 10 * chosen.repeats)
             op = "total activation"
             lines = [{**row(op, name, call, samples[name]), "T": length, "bands": 1} for name, call in paths.items()]
             rows += lines
             p50 = {line["path"]: line["p50"] for line in lines}
             taken = choose(length)
-            direct, fast = np.minimum(samples["tiled"], samples["direct"]), np.array(samples["halfplane"])
+            loops, fast = np.minimum(samples["tiled"], samples["direct"]), np.array(samples["halfplane"])
             goal = f" (goal {GOALS[length]:.0f})" if length in GOALS else ""
             print(
-                f"T {length:7}: direct loop / halfplane {float(np.median(direct / fast)):6.2f}{goal}; chosen: {taken}, "
+                f"T {length:7}: direct loop / halfplane {float(np.median(loops / fast)):6.2f}{goal}; chosen: {taken}, "
                 f"{p50[taken] / min(p50['direct'], p50['halfplane']):.2f} of the best path (goal {CHOICE}); "
                 + ", ".join(f"{name} {1e3 * value:.3f} ms" for name, value in p50.items()),
                 flush=True,

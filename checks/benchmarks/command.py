@@ -24,6 +24,7 @@ GOALS = (
     Goal("means of 6 layers, 32 texts", "a walk each", "one walk", 2),
     *(Goal(ONE_BAND, slow, "halfplane", 10, 2**15) for slow in ("tiled", "direct")),
     *(Goal(ONE_BAND, slow, "halfplane", 25, 2**17) for slow in ("tiled", "direct")),
+    Goal(ONE_BAND, "torch, chunked", "halfplane", 10, 2**14),
     Goal("entropy", "materialised", "by parts", 20, 2048),
     Goal("entropy", "materialised", "by parts", 100, 2048, of="bytes"),
     Goal("attribution", "node by node", "products", 2, 2**15),
@@ -31,6 +32,10 @@ GOALS = (
     Goal("composition, 4 layers × 12 heads", "TransformerLens", "n × n products", 5),
     Goal("attention patterns, 4 layers", "TransformerLens", "visitor", 0.5, 256),
 )
+
+
+PRODUCT = ("direct", "halfplane")
+"""Paths that the product takes on the host where numba is installed."""
 
 
 def chooser(rows: Sequence[Row]) -> list[Verdict]:
@@ -41,7 +46,7 @@ def chooser(rows: Sequence[Row]) -> list[Verdict]:
     for length in sorted({row["T"] for row in rows if row["op"] == ONE_BAND}):
         times = {row["path"]: row["p50"] for row in rows if (row["op"], row["T"]) == (ONE_BAND, length)}
         taken = choose(length)
-        best = min((path for path in times if path != "tiled"), key=lambda path: times[path])
+        best = min(PRODUCT, key=lambda path: times[path])
         goal = Goal(f"{ONE_BAND}, the chosen path", f"best: {best}", f"chosen: {taken}", 1 / 1.5, length)
         found.append(Verdict(goal, times[best] / times[taken]))
     return found

@@ -11,6 +11,7 @@ from checks.ledger.entries import ENTRIES
 from checks.ledger.reasons import EXPLAINED, REASONS
 from checks.ledger.report import Ledger, write
 from checks.ledger.walk import Measured, measure
+from numerics.errors import InvalidArgument
 
 DEFAULT_MODELS = ("gemma-3-270m", "minilm")
 UNBUILT = "nobody yet: run `python -m checks lean --json F` and pass `--lean F`"
@@ -20,7 +21,10 @@ def lean_words(report: Path | None) -> str:
     """Which Lean checked the theorems, from the report of `python -m checks lean --json`."""
     if report is None:
         return UNBUILT
-    found = json.loads(report.read_text(encoding="utf-8"))
+    try:
+        found = json.loads(report.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InvalidArgument(f"{report} is no report of Lean ({error})", "write one: checks lean --json F") from None
     version = str(found["lean_version"]).split(",")[0]
     return (
         f"Lean {version} ({found['backend']}), {found['theorems']} theorems, {found['own_axioms']} axioms of their own"
@@ -33,7 +37,7 @@ def run(models: Sequence[str], text: Sequence[Path] | None, out: Path, lean: Pat
 
     from numerics.models import load_model
 
-    headlines = headline_theorems()
+    checked_by, headlines = lean_words(lean), headline_theorems()
     missing = gaps(ENTRIES, EXPLAINED, REASONS, stated_theorems(), headlines, formulas())
     measured: dict[str, list[Measured]] = {}
     attrs: dict[str, dict[str, str]] = {}
@@ -47,7 +51,7 @@ def run(models: Sequence[str], text: Sequence[Path] | None, out: Path, lean: Pat
 
             measured[model.name] = measure(model, ENTRIES, text, advance)
         attrs[model.name] = model.provenance("python -m checks ledger")
-    ledger = Ledger(lean_words(lean), attrs, measured, headlines, EXPLAINED, REASONS)
+    ledger = Ledger(checked_by, attrs, measured, headlines, EXPLAINED, REASONS)
     write(ledger, out)
     silent = [f"applies to none of {', '.join(measured)}: {claim}" for claim in ledger.silent]
     complaints = missing + ledger.failures + (silent if tuple(models) == DEFAULT_MODELS else [])

@@ -45,6 +45,13 @@ class Ledger:
         return [row[0].entry.claim for row in rows if all(measured.holds is None for measured in row)]
 
 
+def tier(reason: str) -> str:
+    """Of what has no number of its own: a choice is heuristic, what is not built yet is not yet there."""
+    if reason.startswith("not yet"):
+        return "not yet"
+    return "heuristic" if "(heuristic)" in reason else "explained"
+
+
 def place(measured: Measured) -> str:
     if measured.layer is None:
         return ""
@@ -93,6 +100,7 @@ def as_json(ledger: Ledger) -> dict[str, Any]:
         "entries": rows,
         "theorems_without_a_number": dict(ledger.explained),
         "formulas_without_an_entry": dict(ledger.reasons),
+        "tiers": {name: tier(reason) for name, reason in {**ledger.explained, **ledger.reasons}.items()},
     }
 
 
@@ -137,7 +145,10 @@ def listed(reasons: Mapping[str, str], files: Mapping[str, str] | None = None) -
     lines = []
     for name, reason in reasons.items():
         file = f" <small>{escape(files.get(name, ''))}</small>" if files else ""
-        lines.append(f'<tr><th scope="row"><code>{escape(name)}</code></th><td>{escape(reason)}{file}</td></tr>')
+        label = f'<span class="tier">{tier(reason)}</span>'
+        lines.append(
+            f'<tr><th scope="row"><code>{escape(name)}</code></th><td>{label} {escape(reason)}{file}</td></tr>'
+        )
     return "\n".join(lines)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from checks.ledger import command
 from checks.ledger.entries import ENTRIES
-from checks.ledger.report import Ledger, write
+from checks.ledger.report import Ledger, tier, write
 from checks.ledger.walk import Measured
 from numerics.errors import NumericsError
 from tests.positional.walked import save_text, save_walkable
@@ -45,6 +45,11 @@ def test_json_says_where_and_how_much(tmp_path: Path) -> None:
     assert rows[1]["models"]["m"]["worst"] is None
 
 
+def test_tiers_of_what_has_no_number() -> None:
+    words = ["not yet: no formula", "a choice (heuristic): x", "a lemma"]
+    assert [tier(reason) for reason in words] == ["not yet", "heuristic", "explained"]
+
+
 def test_the_page_shows_a_failure_and_escapes_names(tmp_path: Path) -> None:
     write(ledger(measured(2e-9, 1e-12), model=EVIL), tmp_path)
     page = (tmp_path / "ledger.html").read_text()
@@ -74,6 +79,8 @@ def test_the_command_writes_both_files_and_exits_with_1_on_a_residual(
     assert ENTRIES[0].claim in capsys.readouterr().out
 
 
-def test_an_unknown_model_is_a_wrong_input(tmp_path: Path) -> None:
+def test_an_unknown_model_and_a_missing_report_of_lean_are_wrong_inputs(tmp_path: Path) -> None:
     with pytest.raises(NumericsError):
         command.run([str(tmp_path / "nothing")], None, tmp_path)
+    with pytest.raises(NumericsError, match="no report of Lean"):
+        command.run([str(tmp_path / "nothing")], None, tmp_path, tmp_path / "lean.json")

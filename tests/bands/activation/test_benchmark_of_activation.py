@@ -41,7 +41,7 @@ def test_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     written = json.loads((tmp_path / "new" / "activation.json").read_text())
     assert {"cpu", "cores", "numpy", "commit"} <= set(written["machine"])
     rows = written["rows"]
-    each = ["tiled", "direct", "halfplane"]
+    each = ["tiled", "direct", "halfplane", "torch, chunked", "torch, sorted levels", "reference"]
     assert [(row["path"], row["T"]) for row in rows] == [
         *((path, 128) for path in each), *((path, 1024) for path in each), ("halfplane", 5000)
     ]  # fmt: skip

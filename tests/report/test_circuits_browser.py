@@ -289,25 +289,31 @@ def test_kinds_are_told_apart_without_colour_and_can_be_left_out(visit: Visit, s
     assert page.locator("#graph .note").inner_text() == "No edge of these kinds at this threshold."
 
 
+# The middle of a curve is not the middle of its box, and other edges may lie over it.
+MIDDLE = """(g) => {
+  const path = g.querySelector('.near'), length = path.getTotalLength();
+  for (let i = 1; i < 40; i++) {
+    const p = path.getPointAtLength((length * i) / 40).matrixTransform(path.getScreenCTM());
+    if (document.elementFromPoint(p.x, p.y) === path) return [p.x, p.y];
+  }
+  return null;
+}"""
+
+
 def test_an_edge_names_both_heads_kind_strength_and_excess(visit: Visit, site: Path) -> None:
     page = visit.open_kernels(site)
     for kind in "QKV":
         name = next(n for n in expected(ROTARY_CIRCUITS) if n.endswith(kind))
         edge = page.locator(f"#graph .edge[data-edge='{name}']")
-        edge.scroll_into_view_if_needed()
-        # The middle of a curve is not the middle of its box; other edges may lie over it.
-        x, y = edge.evaluate(
-            """(g) => {
-              const path = g.querySelector('.near'), length = path.getTotalLength();
-              for (let i = 1; i < 40; i++) {
-                const p = path.getPointAtLength((length * i) / 40).matrixTransform(path.getScreenCTM());
-                if (document.elementFromPoint(p.x, p.y) === path) return [p.x, p.y];
-              }
-              return [0, 0];
-            }"""
-        )
-        page.mouse.move(x, y)
         earlier, later = name.split(" ")[0].split("→")
+        edge.scroll_into_view_if_needed()
+        for _ in range(50):  # the page may still be laying itself out: point again where the edge is now
+            point = edge.evaluate(MIDDLE)
+            if point is not None:
+                page.mouse.move(*point)
+            page.wait_for_timeout(100)
+            if f"{later} reads {earlier}" in page.locator(".hint:not([hidden]) > *").all_text_contents():
+                break
         value = expected(ROTARY_CIRCUITS)[name]
         mean, sd = BASELINE[kind]
         lines = hint(page)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import xarray as xr
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from numerics import Model
 
 # No clock, the same examples in every run, and a failure that can be replayed.
 settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True, max_examples=200)
@@ -51,3 +56,20 @@ def tiny_profile(tiny_llama: Path) -> xr.Dataset:
     from numerics import load_model, profile
 
     return profile(load_model(str(tiny_llama)), distances=(0, 3))
+
+
+@pytest.fixture(scope="module")
+def walkable(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Model]:
+    """Tiny models with a tokenizer, by case, in float64; each is built once in a module."""
+    from numerics import load_model
+    from tests.positional.walked import save_walkable
+
+    folder = tmp_path_factory.mktemp("walkable")
+    loaded: dict[str, Model] = {}
+
+    def load(case: str) -> Model:
+        if case not in loaded:
+            loaded[case] = load_model(str(save_walkable(case, folder / case)), dtype="float64")
+        return loaded[case]
+
+    return load

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 
 import pytest
 
@@ -48,6 +49,4 @@ def test_what_fails_or_is_missed_is_said() -> None:
 @pytest.mark.parametrize("name", ["ledger", "bench"])
 def test_records_hold_no_path_of_a_machine(name: str) -> None:
     text = (claims.RECORDED / f"{name}.json").read_text(encoding="utf-8")
-    assert "/home/" not in text
-    assert "/root" not in text
-    assert "/work/" not in text
+    assert re.findall(r"(?<![\w.])/[a-z]+/", text) == []

@@ -9,8 +9,7 @@ import xarray as xr
 
 from numerics.errors import InvalidArgument
 from numerics.report.bands import DIGITS, there, wavelengths, whole
-from numerics.report.encode import rounded
-from numerics.report.kernels import significant
+from numerics.report.encode import rounded, significant
 
 SWEEP = ("metric", "select", "fraction", "seed")
 IMPORTANCE = ("metric", "layer", "head", "band")

@@ -10,7 +10,7 @@ import xarray as xr
 
 from numerics.errors import InvalidArgument
 from numerics.report.bands import whole
-from numerics.report.kernels import significant
+from numerics.report.encode import significant
 
 PAIR = ("key", "band")
 DIMS = {"attribution": PAIR, "probability": ("key",), "token": ("key",)}

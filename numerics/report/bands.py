@@ -10,8 +10,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from numerics.errors import InvalidArgument
-from numerics.report.encode import rounded
-from numerics.report.kernels import significant
+from numerics.report.encode import rounded, significant
 
 Float = NDArray[np.float64]
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from numerics import results
 from numerics.circuits.behaviours import ATTENDED
 from numerics.errors import InvalidArgument
-from numerics.report.encode import rounded
-from numerics.report.kernels import significant
+from numerics.report.encode import rounded, significant
 
 HEAD = ("layer", "head")
 PAIR = ("later_layer", "later_head", *HEAD)
@@ -71,17 +68,6 @@ def circuits(dataset: xr.Dataset) -> dict[str, Any]:
         "loss": significant(dataset["loss"], DIGITS) if "loss" in dataset else None,
         "in_context_learning": _with_error(dataset, "in_context_learning_smoothed"),
     }
-
-
-def head_table(dataset: xr.Dataset) -> pd.DataFrame:
-    """One row per head: its behaviours with their spreads, and its copying score."""
-    kinds = [str(kind) for kind in dataset["kind"].to_numpy()]
-    columns = {kind: dataset["behaviour"].sel(kind=kind, drop=True) for kind in kinds}
-    if "behaviour_sd" in dataset:
-        columns |= {f"{kind}_sd": dataset["behaviour_sd"].sel(kind=kind, drop=True) for kind in kinds}
-    if "copying" in dataset:
-        columns["copying"] = dataset["copying"]
-    return results.to_table(xr.Dataset(columns, attrs=dataset.attrs))
 
 
 def _check(dataset: xr.Dataset) -> None:

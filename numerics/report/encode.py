@@ -41,6 +41,12 @@ def script_json(value: object) -> str:
     return text
 
 
+def significant(values: object, digits: int) -> list[float | None]:
+    """The numbers in C order with so many significant digits; non-finite ones are None (null), never zero."""
+    array = np.asarray(values, dtype=np.float64).ravel()
+    return [float(f"{x:.{digits}g}") + 0.0 if np.isfinite(x) else None for x in array.tolist()]
+
+
 def rounded(values: object, decimals: int) -> list[int | float | None]:
     """The numbers in C order, rounded; non-finite ones are None (null), never zero. Integers where `decimals` is 0."""
     array = np.asarray(values, dtype=np.float64).ravel()

@@ -15,7 +15,7 @@ from numerics.errors import InvalidArgument
 from numerics.positional.denominators import STABLE_UP_TO
 from numerics.positional.groups import SHARED_WITHIN, UNLIKE_FROM
 from numerics.positional.spread import LOCAL_UP_TO, UNIFORM_FROM
-from numerics.report.encode import rounded
+from numerics.report.encode import rounded, significant
 
 CATEGORIES = ("local", "slow decay", "uniform")
 HEAD = ("layer", "head")
@@ -49,12 +49,6 @@ CURVES = {
     "denominator_sd": "sd",
     "denominator_sd_predicted": "predicted",
 }
-
-
-def significant(values: object, digits: int) -> list[float | None]:
-    """The numbers in C order with so many significant digits; non-finite ones are None (null), never zero."""
-    array = np.asarray(values, dtype=np.float64).ravel()
-    return [float(f"{x:.{digits}g}") + 0.0 if np.isfinite(x) else None for x in array.tolist()]
 
 
 def half_floats(values: object) -> list[str | None]:

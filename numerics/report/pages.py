@@ -152,6 +152,5 @@ PAGES: tuple[Page, ...] = (
             "circuits_tokens.js",
             "circuits_heads.js",
         ),
-        table=circuits.head_table,
     ),
 )

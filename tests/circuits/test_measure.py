@@ -29,18 +29,6 @@ Load = Callable[[str], Model]
 
 
 @pytest.fixture(scope="module")
-def walkable(tmp_path_factory: pytest.TempPathFactory) -> Load:
-    folder, loaded = tmp_path_factory.mktemp("walkable"), dict[str, Model]()
-
-    def load(case: str) -> Model:
-        if case not in loaded:
-            loaded[case] = load_model(str(save_walkable(case, folder / case)), dtype="float64")
-        return loaded[case]
-
-    return load
-
-
-@pytest.fixture(scope="module")
 def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_text(tmp_path_factory.mktemp("text") / "words.txt", 1300)
 

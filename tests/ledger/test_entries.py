@@ -14,25 +14,13 @@ from checks.ledger.entries import ENTRIES, profiles
 from checks.ledger.entries import kernels as kernel_entries
 from checks.ledger.entry import Entry
 from checks.ledger.walk import Measured, measure
-from numerics import Model, load_model
+from numerics import Model
 from numerics.forms import description
 from numerics.positional import denominators, spread
-from tests.positional.walked import save_text, save_walkable
+from tests.positional.walked import save_text
 
 CASES = ["gpt2", "bert", "bloom", "llama", "gemma3", "gemma2", "gpt_neox", "t5"]
 Load = Callable[[str], Model]
-
-
-@pytest.fixture(scope="module")
-def walkable(tmp_path_factory: pytest.TempPathFactory) -> Load:
-    folder, loaded = tmp_path_factory.mktemp("walkable"), dict[str, Model]()
-
-    def load(case: str) -> Model:
-        if case not in loaded:
-            loaded[case] = load_model(str(save_walkable(case, folder / case)), dtype="float64")
-        return loaded[case]
-
-    return load
 
 
 @pytest.fixture(scope="module")

@@ -17,23 +17,11 @@ from numerics.positional.measure import _Layer, _run
 from numerics.positional.split import repeat_heads
 from tests.models.tiny import TINY, V
 from tests.models.truth import InFloat64
-from tests.positional.walked import save_text, save_walkable
+from tests.positional.walked import save_text
 
 LENGTH, SKIP = 24, 3
 QUERIES = np.array([5, 11, 23])
 Load = Callable[[str], Model]
-
-
-@pytest.fixture(scope="module")
-def walkable(tmp_path_factory: pytest.TempPathFactory) -> Load:
-    folder, loaded = tmp_path_factory.mktemp("walkable"), dict[str, Model]()
-
-    def load(case: str) -> Model:
-        if case not in loaded:
-            loaded[case] = load_model(str(save_walkable(case, folder / case)), dtype="float64")
-        return loaded[case]
-
-    return load
 
 
 @pytest.fixture(scope="module")

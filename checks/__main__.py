@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import time
@@ -15,6 +16,8 @@ from checks.lean.command import lean
 ROOT = Path(__file__).parents[1]
 BUILT = ROOT / "build" / "checks"
 """Where `all` puts what its parts write."""
+DATASETS = BUILT / "datasets"
+"""Where the tests put results of real models, for the ledger to measure."""
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -41,13 +44,16 @@ def ledger(
     models: Annotated[list[str] | None, typer.Argument(metavar="[MODEL]...")] = None,
     text: Annotated[list[Path] | None, typer.Option(help="UTF-8 text file. Default: the shipped sample.")] = None,
     lean: Annotated[Path | None, typer.Option(help="Report of `python -m checks lean --json F`.")] = None,
+    datasets: Annotated[
+        Path | None, typer.Option(help="Folder of tables of these models, saved by numerics as .nc: measured too.")
+    ] = None,
 ) -> None:
     """Measure every theorem on real models; exit with 1 if a residual, a name or an entry is amiss."""
     from checks.ledger.command import DEFAULT_MODELS, run
     from numerics.errors import NumericsError
 
     try:
-        raise typer.Exit(run(tuple(models or DEFAULT_MODELS), text, out, lean))
+        raise typer.Exit(run(tuple(models or DEFAULT_MODELS), text, out, lean, datasets))
     except NumericsError as error:
         print(f"checks: {error}", file=sys.stderr)
         raise typer.Exit(2) from None
@@ -67,7 +73,7 @@ def bench(
 def parts() -> dict[str, list[str]]:
     """Name of each part and the command that runs it: linter, types, Lean, the tests of each room, the ledger."""
     python = [sys.executable, "-m"]
-    pytest = [*python, "pytest", "-q", "-n", "2", "--durations", "5"]
+    pytest = [*python, "pytest", "-q", "-n", "2", "--dist", "loadgroup", "--durations", "5"]
     rooms = sorted(folder for folder in (ROOT / "tests").iterdir() if any(folder.glob("**/test_*.py")))
     alone = sorted((ROOT / "tests").glob("test_*.py"))
     return {
@@ -78,8 +84,11 @@ def parts() -> dict[str, list[str]]:
         "certified numbers": [*python, "checks", "certified", "--json", str(BUILT / "certified.json")],
         **{f"tests of {room.name}": [*pytest, str(room.relative_to(ROOT))] for room in rooms},
         "tests of the whole": [*pytest, *(str(file.relative_to(ROOT)) for file in alone)],
-        "ledger": [*python, "checks", "ledger", "--out", str(BUILT), "--lean", str(BUILT / "lean.json")],
-    }
+        "ledger": [
+            *python, "checks", "ledger", "--out", str(BUILT), "--lean", str(BUILT / "lean.json"),
+            "--datasets", str(DATASETS),
+        ],
+    }  # fmt: skip
 
 
 @app.command("all")
@@ -87,7 +96,9 @@ def run_all(
     only: Annotated[str, typer.Option(help="Run only the parts whose name holds this word.")] = "",
 ) -> None:
     """Run every part, go on after a failure, and exit with 1 if one failed."""
-    BUILT.mkdir(parents=True, exist_ok=True)
+    if not only:
+        shutil.rmtree(DATASETS, ignore_errors=True)  # what the tests saved before
+    DATASETS.mkdir(parents=True, exist_ok=True)
     outcome: list[tuple[str, float, bool]] = []
     for name, command in parts().items():
         if only not in name:

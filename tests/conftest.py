@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,6 +42,23 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for nodeid in _unlisted:
         terminalreporter.write_line(f"SKIPPED without being listed in tests/skips.txt: {nodeid}", red=True)
+
+
+@pytest.fixture(scope="session")
+def keep() -> Callable[[xr.Dataset], xr.Dataset]:
+    """Save a result of a real model, where `python -m checks all` has the ledger measure it as it was saved."""
+    from checks.__main__ import DATASETS
+    from numerics.results import save
+
+    def kept(result: xr.Dataset) -> xr.Dataset:
+        DATASETS.mkdir(parents=True, exist_ok=True)
+        command = str(result.attrs["created_by"])
+        made_from = command + str(result.attrs.get("text_sha256", ""))
+        name = f"{result.attrs['model']}-{command.split()[1]}-{hashlib.sha256(made_from.encode()).hexdigest()[:8]}"
+        save(result, DATASETS / f"{name}.nc")
+        return result
+
+    return kept
 
 
 @pytest.fixture(scope="session")

@@ -1,27 +1,25 @@
-"""`python -m checks bench`: every benchmark, each after its own correctness check, in one result file and one page."""
+"""`python -m checks bench`: paths held to one another, then timed by pytest-benchmark; one result file, one page."""
 
 from __future__ import annotations
 
-import importlib
 import json
+import tempfile
 from collections.abc import Sequence
-from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from checks.benchmarks import operations, resident, results
 from checks.benchmarks.goals import Goal, Row, Verdict, exponents, verdict
 from checks.benchmarks.page import page
-from checks.benchmarks.peers import MISSING
-from checks.benchmarks.timing import machine
 
-OPERATIONS = ("profiles", "kernels", "activation", "entropy", "attribution", "fisher", "peers")
-PACKAGES = ("numpy", "scipy", "torch", "transformers", "numba")
+HERE = Path(__file__).parent
 ONE_BAND = "total activation"
 
 GOALS = (
     Goal("profile n=128 D=4096", "qr", "gram", 1.7),
-    Goal("kernels of one layer, 32 heads", "by pair", "batched", 10),
-    Goal("means of 6 layers, 32 texts", "a walk each", "one walk", 2),
+    Goal("kernels of one layer, 32 heads", "by pair", "batched", 10, 256),
+    Goal("means of 6 layers, 32 texts", "a walk each", "one walk", 2, 64),
     *(Goal(ONE_BAND, slow, "halfplane", 10, 2**15) for slow in ("tiled", "direct")),
     *(Goal(ONE_BAND, slow, "halfplane", 25, 2**17) for slow in ("tiled", "direct")),
     Goal(ONE_BAND, "torch, chunked", "halfplane", 10, 2**14),
@@ -30,9 +28,8 @@ GOALS = (
     Goal("attribution", "node by node", "products", 2, 2**15),
     Goal("fisher", "backward per position", "one backward", 2, 24),
     Goal("composition, 4 layers × 12 heads", "TransformerLens", "n × n products", 5),
-    Goal("attention patterns, 4 layers", "TransformerLens", "visitor", 0.5, 256),
+    Goal("attention patterns, 4 layers", "TransformerLens", "visitor", 0.8, 256),
 )
-
 
 PRODUCT = ("direct", "halfplane")
 """Paths that the product takes on the host where numba is installed."""
@@ -45,6 +42,8 @@ def chooser(rows: Sequence[Row]) -> list[Verdict]:
     found = []
     for length in sorted({row["T"] for row in rows if row["op"] == ONE_BAND}):
         times = {row["path"]: row["p50"] for row in rows if (row["op"], row["T"]) == (ONE_BAND, length)}
+        if not set(PRODUCT) <= set(times):
+            continue
         taken = choose(length)
         best = min(PRODUCT, key=lambda path: times[path])
         goal = Goal(f"{ONE_BAND}, the chosen path", f"best: {best}", f"chosen: {taken}", 1 / 1.5, length)
@@ -53,31 +52,70 @@ def chooser(rows: Sequence[Row]) -> list[Verdict]:
 
 
 def run(out: Path, only: Sequence[str]) -> int:
-    """0 if every benchmark's paths agree, 1 if one's do not, 2 for an operation that is not known.
+    """0 if the paths of every case agree, 1 if some do not, 2 for an operation that is unknown or cannot run here.
 
-    Peers that are not installed are left out, unless they were asked for by name.
+    What cannot run here is left out, unless it was asked for by name.
     """
-    unknown = [name for name in only if name not in OPERATIONS]
+    unknown = [name for name in only if name not in operations.NAMES]
     if unknown:
-        print(f"checks: no benchmark {', '.join(unknown)}; use some of {', '.join(OPERATIONS)}")
+        print(f"checks: no benchmark {', '.join(unknown)}; use some of {', '.join(operations.NAMES)}")
         return 2
+    if find_spec("pytest_benchmark") is None:
+        print("checks: pytest-benchmark is not installed; pip install -e '.[test]'")
+        return 2
+    chosen = list(only)
+    for name in only or operations.NAMES:
+        reason = operations.missing(name)
+        if reason and only:
+            print(f"checks: {name} cannot run here: {reason}")
+            return 2
+        if reason:
+            print(f"{name} is left out: {reason}")
+        elif not only:
+            chosen.append(name)
+    written = timed(chosen)
+    if written is None:
+        return 1
+    wrong, found = written
+    rows = results.rows(found, [peak for name in chosen for peak in memory(name)])
+    made = result(found, rows)
     out.mkdir(parents=True, exist_ok=True)
-    rows: list[dict[str, Any]] = []
-    failed = []
-    for name in only or OPERATIONS:
-        print(f"== {name}", flush=True)
-        status = importlib.import_module(f"checks.benchmarks.{name}").main(["--out", str(out)])
-        if status == MISSING and not only:
-            continue
-        if status:
-            failed.append(name)
-            continue
-        rows += json.loads((out / f"{name}.json").read_text(encoding="utf-8"))["rows"]
+    for file, text in (("bench.json", json.dumps(made, indent=1) + "\n"), ("bench.html", page(made))):
+        partial = out / f".{file}.partial"
+        partial.write_text(text, encoding="utf-8", newline="\n")
+        partial.replace(out / file)
+    met = [goal["met"] for goal in made["goals"]]
+    print(f"{sum(met)} of {len(met)} goals met: {out / 'bench.html'}")
+    return 1 if wrong else 0
+
+
+def timed(chosen: Sequence[str]) -> tuple[bool, results.Written] | None:
+    """Whether some paths disagree, and what pytest-benchmark wrote; None where it timed nothing."""
+    import pytest
+
+    with tempfile.TemporaryDirectory() as place:
+        file = Path(place) / "benchmark.json"
+        inside = ["-c", str(HERE / "pytest.ini"), "--rootdir", str(HERE.parents[1]), str(HERE / "bench_paths.py")]
+        quiet = ["-q", "--no-header", "--no-summary", "--benchmark-quiet", f"--benchmark-json={file}"]
+        status = pytest.main([*inside, *quiet, f"--only={','.join(chosen)}"])
+        if not file.is_file() or not file.stat().st_size:
+            print("nothing was timed")
+            return None
+        return status != pytest.ExitCode.OK, json.loads(file.read_text(encoding="utf-8"))
+
+
+def memory(name: str) -> list[dict[str, Any]]:
+    print(f"memory of {name}", flush=True)
+    return resident.measured(name)
+
+
+def result(written: results.Written, rows: Sequence[Row]) -> dict[str, Any]:
+    """What `bench.json` holds."""
     verdicts = [v for v in (verdict(goal, rows) for goal in GOALS) if v.ratio is not None] + chooser(rows)
-    result = {
-        "machine": machine(),
-        "versions": {name: version(name) for name in PACKAGES},
-        "rows": rows,
+    made: dict[str, Any] = {
+        "machine": results.machine(written),
+        "versions": results.versions(),
+        "rows": list(rows),
         "exponents": [{"op": op, "path": path, "exponent": value} for (op, path), value in exponents(rows).items()],
         "goals": [
             {
@@ -87,12 +125,9 @@ def run(out: Path, only: Sequence[str]) -> int:
             for v in verdicts
         ],
     }  # fmt: skip
-    for file, text in (("bench.json", json.dumps(result, indent=1) + "\n"), ("bench.html", page(result))):
-        partial = out / f".{file}.partial"
-        partial.write_text(text, encoding="utf-8", newline="\n")
-        partial.replace(out / file)
-    missed = [v for v in verdicts if v.met is False]
-    print(f"{len(verdicts) - len(missed)} of {len(verdicts)} goals met: {out / 'bench.html'}")
-    for name in failed:
-        print(f"{name}: no rows, see above")
-    return 1 if failed else 0
+    if any(row["op"].endswith("GPU") for row in rows):
+        from checks.benchmarks.operations.activation_gpu import float32_peak, share_of_peak
+
+        name, instructions = float32_peak()
+        made["gpu"] = {"name": name, "share_of_peak": share_of_peak(rows, instructions) if name != "none" else {}}
+    return made

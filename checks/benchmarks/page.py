@@ -8,45 +8,38 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from checks.benchmarks.growth import charts
+from checks.benchmarks.units import duration, size, tokens
+
 TEMPLATE = Path(__file__).with_name("page.html")
-
-
-def duration(seconds: float) -> str:
-    """With a unit that leaves one to three digits before the point."""
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds * 1e9:.3g} ns"
-
-
-def size(count: float | None) -> str:
-    if count is None:
-        return "–"
-    for unit, step in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if count >= step:
-            return f"{count / step:.3g} {unit}"
-    return f"{count:.0f} B"
-
-
-def tokens(length: int | None) -> str:
-    return "–" if length is None else f"{length:,}".replace(",", "\u202f")
 
 
 def page(result: Mapping[str, Any]) -> str:
     machine, versions = result["machine"], result["versions"]
-    facts = [f"{machine['cpu']}, {machine['cores']} cores", f"Python {machine['python']}"]
+    facts = [f"{machine['cpu']}, {machine['cores']} cores", machine["system"], f"Python {machine['python']}"]
     facts += [f"{name} {number}" for name, number in versions.items()]
     return Template(TEMPLATE.read_text(encoding="utf-8")).substitute(
         facts=escape(", ".join(facts)),
-        commit=escape(machine["commit"][:12]),
+        commit=escape(machine["commit"]),
+        gpu=gpu_line(result.get("gpu")),
         goals="\n".join(goal_row(goal) for goal in result["goals"]),
         rows="\n".join(time_rows(result["rows"])),
+        charts=charts(result["rows"]),
         exponents="\n".join(
             f'<tr><th scope="row">{escape(row["op"])}</th><td>{escape(row["path"])}</td>'
             f'<td class="number">{row["exponent"]:.2f}</td></tr>'
             for row in result["exponents"]
         ),
     )
+
+
+def gpu_line(gpu: Mapping[str, Any] | None) -> str:
+    """What the tiles reach of the GPU's float32 peak; empty without one."""
+    if gpu is None:
+        return ""
+    shares = "; ".join(f"{tokens(int(T))} tokens: {100 * share:.0f} %" for T, share in gpu["share_of_peak"].items())
+    reached = f" Share of its float32 peak that the tiles reach: {shares}." if shares else ""
+    return f"<p>GPU: {escape(gpu['name'])}.{reached}</p>"
 
 
 def goal_row(goal: Mapping[str, Any]) -> str:

@@ -6,8 +6,9 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from checks.ledger import tables
 from checks.ledger.coverage import formulas, gaps, headline_theorems, stated_theorems
-from checks.ledger.entries import ENTRIES
+from checks.ledger.entries import ENTRIES, TABLES
 from checks.ledger.reasons import EXPLAINED, REASONS
 from checks.ledger.report import Ledger, write
 from checks.ledger.walk import Measured, measure
@@ -31,16 +32,27 @@ def lean_words(report: Path | None) -> str:
     )
 
 
-def run(models: Sequence[str], text: Sequence[Path] | None, out: Path, lean: Path | None = None) -> int:
-    """0 if everything is accounted for and within its tolerance, else 1."""
+def run(
+    models: Sequence[str],
+    text: Sequence[Path] | None,
+    out: Path,
+    lean: Path | None = None,
+    datasets: Path | None = None,
+) -> int:
+    """0 if everything is accounted for and within its tolerance, else 1.
+
+    Tables of the models among `datasets` are measured as they were saved; without any, nothing is said of tables.
+    """
     from tqdm import tqdm
 
     from numerics.models import load_model
 
     checked_by, headlines = lean_words(lean), headline_theorems()
-    missing = gaps(ENTRIES, EXPLAINED, REASONS, stated_theorems(), headlines, formulas())
+    saved = [] if datasets is None else tables.read(datasets)
+    missing = gaps([*ENTRIES, *TABLES], EXPLAINED, REASONS, stated_theorems(), headlines, formulas())
     measured: dict[str, list[Measured]] = {}
     attrs: dict[str, dict[str, str]] = {}
+    made: dict[str, list[str]] = {}
     for reference in models:
         model = load_model(reference, dtype="float64")
         with tqdm(desc=f"ledger of {model.name}", unit="layer", disable=None, leave=False) as bar:
@@ -50,12 +62,18 @@ def run(models: Sequence[str], text: Sequence[Path] | None, out: Path, lean: Pat
                 bar.update(done - bar.n)
 
             measured[model.name] = measure(model, ENTRIES, text, advance)
+        measured[model.name] += tables.measure(saved, TABLES, model.sha256)
         attrs[model.name] = model.provenance("python -m checks ledger")
-    ledger = Ledger(checked_by, attrs, measured, headlines, EXPLAINED, REASONS)
+        made[model.name] = tables.created_by(saved, model.sha256)
+    ledger = Ledger(checked_by, attrs, measured, headlines, EXPLAINED, REASONS, made)
     write(ledger, out)
-    silent = [f"applies to none of {', '.join(measured)}: {claim}" for claim in ledger.silent]
-    complaints = missing + ledger.failures + (silent if tuple(models) == DEFAULT_MODELS else [])
+    expected = [entry.claim for entry in ENTRIES] + [entry.claim for entry in TABLES if datasets is not None]
+    if tuple(models) != DEFAULT_MODELS:
+        expected = []
+    silent = [f"applies to none of {', '.join(measured)}: {claim}" for claim in ledger.silent if claim in expected]
+    complaints = missing + ledger.failures + silent
     for line in complaints:
         print(line)
-    print(f"{len(ENTRIES)} statements on {', '.join(measured)}, {len(complaints)} complaints: {out / 'ledger.html'}")
+    statements = len(ENTRIES) + len(TABLES)
+    print(f"{statements} statements on {', '.join(measured)}, {len(complaints)} complaints: {out / 'ledger.html'}")
     return 1 if complaints else 0

@@ -5,7 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from types import FunctionType
+from typing import Any
 
+import numerics
 from checks.lean.headlines import headlines
 from checks.lean.sources import read_sources, theorems
 from checks.ledger.entry import Entry
@@ -32,8 +35,8 @@ def headline_theorems(root: Path = ROOT) -> dict[str, str]:
 
 
 def formulas(root: Path = ROOT) -> list[str]:
-    """Public functions of the rooms, outside the walks: `forms.coordinates.split_signs`, …"""
-    names: list[str] = []
+    """Public functions of the rooms, `forms.coordinates.split_signs`, …; of the walks those the package exports."""
+    names = [name for name in numerics.__all__ if isinstance(getattr(numerics, name), FunctionType)]
     for room in ROOMS:
         for file in sorted((root / "numerics" / room).rglob("*.py")):
             if file.name == "measure.py":
@@ -51,7 +54,7 @@ def reason_for(name: str, reasons: Mapping[str, str]) -> str | None:
 
 
 def gaps(
-    entries: Sequence[Entry],
+    entries: Sequence[Entry[Any]],
     explained: Mapping[str, str],
     reasons: Mapping[str, str],
     stated: Collection[str],

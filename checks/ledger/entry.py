@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,22 @@ Float = NDArray[np.float64]
 Kind = Literal["equality", "inequality"]
 
 
+class Site(Protocol):
+    """Where an entry is measured: a layer of a model on a text, or of a saved table."""
+
+    @property
+    def layer(self) -> int: ...
+    @property
+    def n_heads(self) -> int: ...
+    @property
+    def rounds_inside(self) -> bool: ...
+
+
+S = TypeVar("S", bound=Site)
+
+
 @dataclass(frozen=True)
-class Entry:
+class Entry(Generic[S]):
     """`measure(site)` gives one number per head, or a single one for the whole layer.
 
     Of an equality: the error, relative to the size of what is compared, at most `tolerance`. Of an inequality: the
@@ -31,17 +45,17 @@ class Entry:
     theorems: tuple[str, ...]
     functions: tuple[str, ...]
     kind: Kind
-    measure: Callable[[LayerSite], Float]
+    measure: Callable[[S], Float]
     tolerance: float
     derivation: str
     rounded: float | None = None
-    applies: Callable[[LayerSite], str] = lambda site: ""
+    applies: Callable[[S], str] = lambda site: ""
 
     @property
     def tier(self) -> str:
         return "proven" if self.theorems else "checked"
 
-    def allowed(self, site: LayerSite) -> float:
+    def allowed(self, site: Site) -> float:
         """The tolerance at this layer."""
         return self.tolerance if self.rounded is None or not site.rounds_inside else self.rounded
 

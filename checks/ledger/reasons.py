@@ -23,7 +23,7 @@ EXPLAINED: dict[str, str] = {
     "form_nonneg_of_no_negative_lobe": "no trained head is semidefinite; tests/forms/test_coordinates.py has one",
     "independent_uncorrelated": "the step from independence to no correlation behind the measured baseline",
     "En_two": "the mean of a product of two contents: the step behind the variance of Z, which is measured",
-    "fast_steps": "a count of steps: checks/benchmarks/activation.py measures how the time grows",
+    "fast_steps": "a count of steps: `python -m checks bench` measures how the time grows",
     "frozen_denominator": "not yet: the contextual circuit with frozen denominators is not in numerics",
     "frozen_denominator_heads": "not yet: the contextual circuit with frozen denominators is not in numerics",
 }
@@ -35,6 +35,9 @@ PATH = "one of the paths behind total_activation, which are held together above 
 GPU = "the GPU's path: tests/bands/activation runs it in Triton's interpreter, and compiles it"
 
 REASONS: dict[str, str] = {
+    "ablate": "losses of the model itself with bands taken out: tests/bands runs the model without them",
+    "attribute": "one head on one text: it refuses itself where its sums, which are measured above, do not close",
+    "load_model": "opens a model, no formula: its scores are held to the model's own in tests/models",
     "forms.coordinates.head_type": CHOICE,
     "forms.coordinates.accumulating_curve": "a line to draw: where trained heads were seen to lie (heuristic)",
     "positional.denominators.exceedance": "a count on texts; what it is compared with are the bounds above",

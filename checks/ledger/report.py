@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from string import Template
@@ -15,6 +15,8 @@ import numpy as np
 from checks.ledger.walk import Measured
 
 PAGE = Path(__file__).with_name("page.html")
+TABLES = "tables"
+"""The section of what is measured on saved tables; the others are those of MATH.md."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,7 @@ class Ledger:
     files: Mapping[str, str]
     explained: Mapping[str, str]
     reasons: Mapping[str, str]
+    tables: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def failures(self) -> list[str]:
@@ -40,9 +43,10 @@ class Ledger:
 
     @property
     def silent(self) -> list[str]:
-        """Proven claims that applied to none of the models."""
-        rows = [row for row in zip(*self.measured.values(), strict=True) if row[0].entry.theorems]
-        return [row[0].entry.claim for row in rows if all(measured.holds is None for measured in row)]
+        """Claims that no model could say anything about: of tables all, of the rest the proven ones."""
+        rows = zip(*self.measured.values(), strict=True)
+        spoken = (row for row in rows if row[0].entry.theorems or row[0].entry.section == TABLES)
+        return [row[0].entry.claim for row in spoken if all(measured.holds is None for measured in row)]
 
 
 def tier(reason: str) -> str:
@@ -97,6 +101,7 @@ def as_json(ledger: Ledger) -> dict[str, Any]:
     return {
         "lean": ledger.lean,
         "models": {name: dict(attrs) for name, attrs in ledger.models.items()},
+        "tables": {name: list(made) for name, made in ledger.tables.items()},
         "entries": rows,
         "theorems_without_a_number": dict(ledger.explained),
         "formulas_without_an_entry": dict(ledger.reasons),
@@ -127,9 +132,8 @@ def rows_of(ledger: Ledger) -> str:
         entry = row[0].entry
         if entry.section != section:
             section = entry.section
-            lines.append(
-                f'<tr class="section"><th scope="rowgroup" colspan="{2 + len(row)}">MATH {escape(section)}</th></tr>'
-            )
+            name = "Tables as the commands save them" if section == TABLES else f"MATH {section}"
+            lines.append(f'<tr class="section"><th scope="rowgroup" colspan="{2 + len(row)}">{escape(name)}</th></tr>')
         theorems = "".join(f"<code>{escape(name)}</code> " for name in entry.theorems)
         functions = "".join(f"<code>{escape(name)}</code> " for name in entry.functions)
         lines.append(
@@ -152,12 +156,18 @@ def listed(reasons: Mapping[str, str], files: Mapping[str, str] | None = None) -
     return "\n".join(lines)
 
 
+def tables_of(ledger: Ledger, model: str) -> str:
+    """The commands whose saved tables were measured."""
+    made = ledger.tables.get(model, ())
+    return "".join(f"<small>table of <code>{escape(command)}</code></small>" for command in made)
+
+
 def page(ledger: Ledger) -> str:
     rows = list(zip(*ledger.measured.values(), strict=True))
     proven = {name for row in rows for name in row[0].entry.theorems}
     facts = "".join(
         f"<li><b>{escape(name)}</b>: {escape(attrs['model_type'])}, {escape(attrs['positions'])}, weights "
-        f"{escape(attrs['dtype'])}, SHA-256 <code>{escape(attrs['sha256'][:12])}…</code></li>"
+        f"{escape(attrs['dtype'])}, SHA-256 <code>{escape(attrs['sha256'][:12])}…</code>{tables_of(ledger, name)}</li>"
         for name, attrs in ledger.models.items()
     )
     failures = ledger.failures

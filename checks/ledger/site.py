@@ -60,6 +60,10 @@ class LayerSite:
         return len(self.x)
 
     @property
+    def n_heads(self) -> int:
+        return self.heads.n_heads
+
+    @property
     def rounds_inside(self) -> bool:
         """Whether the model rounds queries and keys to float32 on the way, by a norm or by the angles it turns them."""
         return self.heads.q_norm is not None or self.rotary is not None

@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from checks.ledger.entry import Entry
+from checks.ledger.entry import Entry, Site
 from checks.ledger.site import SKIP, LayerSite, site_of
 from numerics.models import Model
 from numerics.models.visitor import AttentionCall
@@ -26,7 +27,7 @@ MEANS_OVER = 12
 class Measured:
     """What an entry came to on one model: the worst number, where it was, and the tolerance there."""
 
-    entry: Entry
+    entry: Entry[Any]
     worst: float = np.nan
     layer: int | None = None
     head: int | None = None
@@ -35,7 +36,7 @@ class Measured:
     typical: list[float] = field(default_factory=list)
     unsuited: list[str] = field(default_factory=list)
 
-    def add(self, site: LayerSite, numbers: Float) -> None:
+    def add(self, site: Site, numbers: Float) -> None:
         """Take in the numbers of one layer; the worst is the one that uses up most of its tolerance."""
         allowed = self.entry.allowed(site)
         there = np.flatnonzero(~np.isnan(numbers))
@@ -48,7 +49,7 @@ class Measured:
         value = float(values[place])
         if np.isnan(self.worst) or self._used(value, allowed) > self._used(self.worst, self.tolerance):
             self.worst, self.tolerance, self.layer = value, allowed, site.layer
-            self.head = int(there[place]) if len(numbers) == site.heads.n_heads else None
+            self.head = int(there[place]) if len(numbers) == site.n_heads else None
 
     def _used(self, value: float, allowed: float) -> float:
         return value / allowed if self.entry.kind == "equality" else -value / allowed
@@ -63,7 +64,7 @@ class Measured:
 
 def measure(
     model: Model,
-    entries: Sequence[Entry],
+    entries: Sequence[Entry[LayerSite]],
     text: Sequence[Path] | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Measured]:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numerics.circuits.factors import Factors
+from numerics.models.scale import unit_norm
 
 Float = NDArray[np.float64]
 
@@ -41,8 +42,8 @@ def sides(head: Factors) -> Sides:
     rows = max(len(head.query), len(head.value))
     R = head.triangles
     reads = R.key @ head.query, R.query @ head.key, R.output @ head.value
-    read = np.stack([_padded(_unit(matrix), rows) for matrix in reads])
-    write = _padded(_unit((head.output @ R.value.T).T), rows).T
+    read = np.stack([_padded(unit_norm(matrix), rows) for matrix in reads])
+    write = _padded(unit_norm((head.output @ R.value.T).T), rows).T
     return Sides(read, write)
 
 
@@ -59,16 +60,6 @@ def composition(reads: Float, writes: Float) -> Float:
         blocks = products.reshape(later, m, len(writes), -1)
         scores[index] = np.sqrt(np.einsum("himj,himj->hm", blocks, blocks))
     return scores
-
-
-def _unit(matrix: Float) -> Float:
-    # By the largest entry first: squares of very small or large weights would leave float64.
-    largest = float(np.abs(matrix).max(initial=0.0))
-    if largest == 0.0:
-        return matrix
-    matrix = matrix / largest
-    unit: Float = matrix / np.linalg.norm(matrix)
-    return unit
 
 
 def _padded(matrix: Float, rows: int) -> Float:

@@ -25,6 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from numerics.models.scale import unit_norm
+
 Float = NDArray[np.float64]
 
 CONDITION_LIMIT = 1e4
@@ -99,14 +101,4 @@ def reduce_directly(W_K: Float, W_Q: Float) -> Reduction:
 def scaled(key: Float, query: Float, width: int) -> Reduction:
     """`Reduction` of the factors of a head of the given width D, each brought to Frobenius norm 1."""
     noise = 8 * np.finfo(np.float64).eps * np.sqrt(width + 2 * len(query))
-    return Reduction(_unit(key), _unit(query), float(noise))
-
-
-def _unit(matrix: Float) -> Float:
-    # By the largest entry first: squares of very small or large weights would leave float64.
-    largest = float(np.abs(matrix).max(initial=0.0))
-    if largest == 0.0:
-        return matrix
-    matrix = matrix / largest
-    unit: Float = matrix / np.linalg.norm(matrix)
-    return unit
+    return Reduction(unit_norm(key), unit_norm(query), float(noise))

@@ -10,10 +10,12 @@ import xarray as xr
 from numerics.errors import InvalidArgument
 from numerics.report.bands import DIGITS, there, wavelengths, whole
 from numerics.report.encode import rounded, significant
+from numerics.report.required import require
 
 SWEEP = ("metric", "select", "fraction", "seed")
 IMPORTANCE = ("metric", "layer", "head", "band")
 NEEDS = ("nll", "fraction", "metric")
+KIND = "a dataset of an ablation"
 PASS = "pass what numerics.ablate returns"
 
 NLL_DECIMALS = 5
@@ -81,8 +83,6 @@ def _check(dataset: xr.Dataset) -> None:
     wanted = {"nll": SWEEP} | (
         {"importance": IMPORTANCE, "wavelength": ("layer", "band")} if "importance" in dataset else {}
     )
-    for name, dims in wanted.items():
-        if name not in dataset or set(dataset[name].dims) != set(dims):
-            raise InvalidArgument(f"a dataset of an ablation needs '{name}' over {', '.join(dims)}", PASS)
+    require(dataset, KIND, wanted, PASS)
     if 0 in dataset["nll"].shape:
-        raise InvalidArgument("a dataset of an ablation holds no loss", "measure at least one fraction")
+        raise InvalidArgument(f"{KIND} holds no loss", "measure at least one fraction")

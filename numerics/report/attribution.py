@@ -11,10 +11,12 @@ import xarray as xr
 from numerics.errors import InvalidArgument
 from numerics.report.bands import whole
 from numerics.report.encode import significant
+from numerics.report.required import require
 
 PAIR = ("key", "band")
 DIMS = {"attribution": PAIR, "probability": ("key",), "token": ("key",)}
 NEEDS = tuple(DIMS)
+KIND = "a dataset of an attribution"
 PASS = "pass what numerics.attribute returns"
 
 DIGITS = 4
@@ -58,8 +60,6 @@ def _residual(dataset: xr.Dataset) -> float | None:
 
 
 def _check(dataset: xr.Dataset) -> None:
-    for name, dims in {**DIMS, "wavelength": ("band",), "key": ("key",)}.items():
-        if name not in dataset or set(dataset[name].dims) != set(dims):
-            raise InvalidArgument(f"a dataset of an attribution needs '{name}' over {', '.join(dims)}", PASS)
+    require(dataset, KIND, {**DIMS, "wavelength": ("band",), "key": ("key",)}, PASS)
     if 0 in dataset["attribution"].shape:
-        raise InvalidArgument("a dataset of an attribution holds no key or band", "choose a query that sees a key")
+        raise InvalidArgument(f"{KIND} holds no key or band", "choose a query that sees a key")

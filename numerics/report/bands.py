@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from numerics.errors import InvalidArgument
 from numerics.report.encode import rounded, significant
+from numerics.report.required import require
 
 Float = NDArray[np.float64]
 
@@ -18,6 +19,7 @@ METRICS = ("activation", "entropy", "fisher")
 """What a dataset of bands may hold; one of them at least."""
 BAND = ("layer", "head", "band")
 HEAD = ("layer", "head")
+KIND = "a dataset of bands"
 PASS = "pass what numerics.band_metrics returns"
 
 # Digits of sums over a text, which span orders of magnitude.
@@ -140,8 +142,6 @@ def _largest(dataset: xr.Dataset, name: str) -> float | None:
 def _check(dataset: xr.Dataset) -> None:
     wanted: dict[str, tuple[str, ...]] = {metric: BAND for metric in METRICS if metric in dataset}
     wanted |= {f"{metric}_unrotated": HEAD for metric in METRICS if f"{metric}_unrotated" in dataset}
-    for name, dims in {**wanted, "wavelength": ("layer", "band")}.items():
-        if name not in dataset or set(dataset[name].dims) != set(dims):
-            raise InvalidArgument(f"a dataset of bands needs '{name}' over {', '.join(dims)}", PASS)
+    require(dataset, KIND, {**wanted, "wavelength": ("layer", "band")}, PASS)
     if any(dataset.sizes[dim] == 0 for dim in BAND):
-        raise InvalidArgument("a dataset of bands holds no band", "measure at least one head")
+        raise InvalidArgument(f"{KIND} holds no band", "measure at least one head")

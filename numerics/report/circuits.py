@@ -11,11 +11,14 @@ from numpy.typing import NDArray
 from numerics.circuits.behaviours import ATTENDED
 from numerics.errors import InvalidArgument
 from numerics.report.encode import rounded, significant
+from numerics.report.required import require
 
 HEAD = ("layer", "head")
 PAIR = ("later_layer", "later_head", *HEAD)
 DIMS = {"behaviour": (*HEAD, "kind"), "composition": (*PAIR, "composition_kind")}
 NEEDS = tuple(DIMS)
+KIND = "a dataset of head circuits"
+PASS = "pass what numerics.head_circuits returns"
 
 STRONG = 0.4
 """From this attention on a head is called by its behaviour: a choice."""
@@ -71,20 +74,9 @@ def circuits(dataset: xr.Dataset) -> dict[str, Any]:
 
 
 def _check(dataset: xr.Dataset) -> None:
-    for name, dims in DIMS.items():
-        if set(dataset[name].dims) != set(dims):
-            raise InvalidArgument(
-                f"a dataset of head circuits needs the variable '{name}' over {', '.join(dims)}",
-                "pass what numerics.head_circuits returns",
-            )
-    for coordinate in ("kind", "composition_kind"):
-        if coordinate not in dataset.coords:
-            raise InvalidArgument(
-                f"a dataset of head circuits lacks the coordinate {coordinate}",
-                "pass what numerics.head_circuits returns",
-            )
+    require(dataset, KIND, DIMS, PASS, coordinates=("kind", "composition_kind"))
     if 0 in dataset["behaviour"].shape:
-        raise InvalidArgument("a dataset of head circuits holds no head", "measure at least one head")
+        raise InvalidArgument(f"{KIND} holds no head", "measure at least one head")
 
 
 def _by_kind(dataset: xr.Dataset, name: str, kinds: list[str]) -> dict[str, Float]:

@@ -16,12 +16,15 @@ from numerics.positional.denominators import STABLE_UP_TO
 from numerics.positional.groups import SHARED_WITHIN, UNLIKE_FROM
 from numerics.positional.spread import LOCAL_UP_TO, UNIFORM_FROM
 from numerics.report.encode import rounded, significant
+from numerics.report.required import require
 
 CATEGORIES = ("local", "slow decay", "uniform")
 HEAD = ("layer", "head")
 ROW = ("layer", "head", "query")
 DIMS = {"kernel": (*ROW, "key"), "etc": ROW, "category": HEAD, "peak_offset": HEAD}
 NEEDS = tuple(DIMS)
+KIND = "a dataset of positional kernels"
+PASS = "pass what numerics.positional_kernels returns"
 
 # Decimals of the numbers of a head: what the page prints.
 DECIMALS = {
@@ -129,20 +132,9 @@ def head_table(dataset: xr.Dataset) -> pd.DataFrame:
 
 
 def _check(dataset: xr.Dataset) -> None:
-    for name, dims in DIMS.items():
-        if set(dataset[name].dims) != set(dims):
-            raise InvalidArgument(
-                f"a dataset of positional kernels needs the variable '{name}' over {', '.join(dims)}",
-                "pass what numerics.positional_kernels returns",
-            )
-    for coordinate in ("query", "key"):
-        if coordinate not in dataset.coords:
-            raise InvalidArgument(
-                f"a dataset of positional kernels lacks the coordinate {coordinate}",
-                "pass what numerics.positional_kernels returns",
-            )
+    require(dataset, KIND, DIMS, PASS, coordinates=("query", "key"))
     if 0 in dataset["kernel"].shape:
-        raise InvalidArgument("a dataset of positional kernels holds no kernel", "measure at least one head and query")
+        raise InvalidArgument(f"{KIND} holds no kernel", "measure at least one head and query")
 
 
 def _codes(dataset: xr.Dataset, name: str, known: tuple[str, ...]) -> tuple[list[str], list[int | None]]:

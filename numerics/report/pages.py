@@ -60,6 +60,8 @@ SHARED_SCRIPTS = (
     "plots.js",
     "grid.js",
     "controls.js",
+    "chooser.js",
+    "tokens.js",
     "models.js",
     "table.js",
     "kernels_data.js",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 from pydoc_data.topics import topics
@@ -10,10 +11,11 @@ from pydoc_data.topics import topics
 import numpy as np
 import pytest
 import torch
+import xarray as xr
 
 from numerics import Model, load_model
 from numerics.bands.ablation.measure import ablate
-from numerics.bands.measure import BandSums
+from numerics.bands.measure import band_metrics
 from numerics.bands.split import band_scores
 from numerics.models.visitor import AttentionCall
 from numerics.text.documents import open_documents
@@ -38,11 +40,12 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 @pytest.mark.parametrize("kind", [0, 1])
-def test_bands_sum_to_scores_and_entropies(kind: int, gemma: Model, texts: tuple[Path, Path]) -> None:
+def test_bands_sum_to_scores_and_entropies(
+    kind: int, gemma: Model, texts: tuple[Path, Path], keep: Callable[[xr.Dataset], xr.Dataset]
+) -> None:
     """q and k as the model has them, what follows in float64."""
     ids = np.array(gemma.vocabulary.tokenizer(texts[kind].read_text(encoding="utf-8")[:2000])["input_ids"][:160])
-    sums = BandSums(gemma, ("entropy",), None)
-    sums.add(ids)
+    table = keep(band_metrics(gemma, [texts[kind]], tokens=160, length=160))
     changes = np.zeros((gemma.n_layers, gemma.n_heads))
 
     def check(call: AttentionCall) -> None:
@@ -62,9 +65,9 @@ def test_bands_sum_to_scores_and_entropies(kind: int, gemma: Model, texts: tuple
 
     with torch.no_grad(), gemma.attention(check):
         gemma.forward(torch.as_tensor(ids)[None], logits=False)
-    together, residual = sums.values["entropy"].sum(axis=-1), sums.values["residual"]
+    together, residual = table["entropy"].values.sum(axis=-1), table["residual"].values
     assert residual.max() <= 1e-6
-    np.testing.assert_allclose(sums.values["entropy_change"], changes, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(table["entropy_change"].values, changes, rtol=0, atol=1e-9)
     assert (np.abs(together - changes) <= len(ids) * residual + 1e-9).all()
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import xarray as xr
 
 from numerics import load_model
 from numerics.circuits import head_circuits
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("circuits of gemma")]  # one worker, one walk
 
 
 @pytest.fixture(scope="module")
-def found() -> xr.Dataset:
-    return head_circuits(load_model("gemma-3-270m", dtype="float32"), texts=0)
+def found(keep: Callable[[xr.Dataset], xr.Dataset]) -> xr.Dataset:
+    return keep(head_circuits(load_model("gemma-3-270m", dtype="float32"), texts=0))
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,10 @@
 """Every head of the two real models that packages carry, through `load_model`."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
+import xarray as xr
 
 import numerics
 from numerics.forms.folding import fold_output_norm
@@ -9,10 +12,12 @@ from numerics.forms.measure import COUNTS, NUMBERS
 from numerics.forms.reference import extras_by_definition, full_form, profile_by_definition
 from tests.forms.agreement import AGREEMENT, agree, on_simplex
 
+Keep = Callable[[xr.Dataset], xr.Dataset]
 
-def test_minilm() -> None:
+
+def test_minilm(keep: Keep) -> None:
     model = numerics.load_model("minilm")
-    table = numerics.profile(model)
+    table = keep(numerics.profile(model))
     assert table.sizes == {"layer": 6, "head": 12, "distance": 1, "coordinate": 4, "eigenvalue": 64}
     assert table.attrs["qk_norm"] == "none"
     assert table.attrs["zero_heads"] == 0
@@ -31,10 +36,10 @@ def test_minilm() -> None:
 
 
 @pytest.mark.slow
-def test_gemma() -> None:
+def test_gemma(keep: Keep) -> None:
     """Four query heads on one key head, QK gains (some of them zero), two rotary bases."""
     model = numerics.load_model("gemma-3-270m")
-    raw, folded = numerics.profile(model, "raw", (0, 7)), numerics.profile(model, "folded")
+    raw, folded = keep(numerics.profile(model, "raw", (0, 7))), keep(numerics.profile(model, "folded"))
     assert raw.sizes == {"layer": 18, "head": 4, "distance": 2, "coordinate": 4, "eigenvalue": 512}
     assert raw.attrs["qk_norm"] == "gain-folded"
     # Found first with another program on the same weights.

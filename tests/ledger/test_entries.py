@@ -13,6 +13,7 @@ import pytest
 from checks.ledger.entries import ENTRIES, profiles
 from checks.ledger.entries import kernels as kernel_entries
 from checks.ledger.entry import Entry
+from checks.ledger.site import LayerSite
 from checks.ledger.walk import Measured, measure
 from numerics import Model
 from numerics.forms import description
@@ -37,7 +38,7 @@ def test_every_statement_that_applies_holds(case: str, walkable: Load, text: lis
         assert measured.holds is not None or measured.unsuited or measured.numbers == 0
 
 
-def failing(model: Model, entries: Sequence[Entry], text: list[Path]) -> set[str]:
+def failing(model: Model, entries: Sequence[Entry[LayerSite]], text: list[Path]) -> set[str]:
     found: list[Measured] = measure(model, entries, text)
     return {name for measured in found if measured.holds is False for name in measured.entry.theorems}
 

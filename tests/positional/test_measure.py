@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import xarray as xr
 from scipy.stats import binom
 
 from numerics import Model, load_model, positional_kernels, results
@@ -242,8 +243,8 @@ def test_memory_does_not_grow_with_the_samples(walkable: Load, text: Path) -> No
 
 
 @pytest.mark.slow
-def test_minilm_and_gemma() -> None:
-    minilm = positional_kernels(load_model("minilm"), samples=64, length=256, query_texts=8)
+def test_minilm_and_gemma(keep: Callable[[xr.Dataset], xr.Dataset]) -> None:
+    minilm = keep(positional_kernels(load_model("minilm"), samples=64, length=256, query_texts=8))
     assert float(minilm["tv_kernel"][0].mean()) < 0.1 < 0.25 < float(minilm["tv_uniform"][0].mean())
     last = minilm["etc"].isel(query=-1)
     assert float(last.min()) < 4 < 150 < float(last.max())
@@ -252,7 +253,7 @@ def test_minilm_and_gemma() -> None:
     previous = minilm.sel(layer=0, head=2)
     assert (str(previous["category"].values), int(previous["peak_offset"])) == ("local", -1)
 
-    gemma = positional_kernels(load_model("gemma-3-270m", dtype="float32"), samples=16, length=128, query_texts=4)
+    gemma = keep(positional_kernels(load_model("gemma-3-270m", dtype="float32"), samples=16, length=128, query_texts=4))
     assert gemma.attrs["kernel_kind"] == "mean-key"
     assert float(gemma["tv_kernel"].mean()) < 0.8 * float(gemma["tv_uniform"].mean())
     # Rotary inputs carry hardly any position (the first ones, which hold the sink, left out).

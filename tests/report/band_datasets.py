@@ -204,6 +204,9 @@ EVIL_TOKENS = (
     "\t",
     "\x07",
     "\u2581under",
+    "\r\n",
+    "\u00a0·",
+    "\u0301",
 )
 ATTRIBUTION = attribution()
 EVIL_ATTRIBUTION = attribution(EVIL_NAME, EVIL_TOKENS, query_token="<b>q</b>")

@@ -30,6 +30,7 @@ from tests.report.test_site import bytes_of, entry
 
 DECIMALS: dict[str, Any] = {"rtol": 0, "atol": 0.5e-4 + 1e-12}  # four decimals: half of the last one
 DIGITS: dict[str, Any] = {"rtol": 0.5001e-3}  # four significant digits
+NEXT = "pass what numerics.head_circuits returns"
 
 
 @pytest.fixture(scope="module")
@@ -236,18 +237,22 @@ def test_a_decoder_alone_has_no_copying_of_its_encoder() -> None:
 
 
 @pytest.mark.parametrize(
-    "spoil",
+    ("spoil", "message"),
     [
-        lambda d: d.isel(kind=0, drop=True),
-        lambda d: d.assign(composition=d["composition"].isel(later_head=0, drop=True)),
-        lambda d: d.isel(layer=slice(0)),
-        lambda d: d.drop_vars("composition_kind"),
-        lambda d: d.drop_vars("kind"),
+        (lambda d: d.isel(kind=0, drop=True), "needs the variable 'behaviour' over layer, head, kind; " + NEXT),
+        (
+            lambda d: d.assign(composition=d["composition"].isel(later_head=0, drop=True)),
+            "needs the variable 'composition' over later_layer, later_head, layer, head, composition_kind; " + NEXT,
+        ),
+        (lambda d: d.isel(layer=slice(0)), "holds no head; measure at least one head"),
+        (lambda d: d.drop_vars("composition_kind"), "lacks the coordinate composition_kind; " + NEXT),
+        (lambda d: d.drop_vars("kind"), "lacks the coordinate kind; " + NEXT),
     ],
 )
-def test_a_dataset_that_holds_no_circuits_is_refused(tmp_path: Path, spoil: Any) -> None:
-    with pytest.raises(InvalidArgument, match="head circuits"):
+def test_a_dataset_that_holds_no_circuits_is_refused(tmp_path: Path, spoil: Any, message: str) -> None:
+    with pytest.raises(InvalidArgument) as caught:
         report.write([ROTARY, spoil(ROTARY_CIRCUITS)], tmp_path / "report")
+    assert str(caught.value) == f"a dataset of head circuits {message}"
     assert list(tmp_path.iterdir()) == []
 
 

@@ -469,11 +469,11 @@ def test_a_large_model_stays_quick(visit: Visit, tmp_path: Path) -> None:
 VISIBLE = {
     " the": "␣the",
     "a b": "a␣b",
-    "\n\n": "\\n\\n",
-    "\t": "\\t",
-    "\u202egpj": "\\u{202e}gpj",
-    "\u200b": "\\u{200b}",
-    "\u00a0": "\\u{a0}",
+    "\n\n": "↵↵",
+    "\t": "⇥",
+    "\u202egpj": "‹202E›gpj",
+    "\u200b": "‹200B›",
+    "\u00a0": "⍽",
     "\u0301": "◌\u0301",
     "<img src=x onerror=document.title='owned'>": "<img␣src=x␣onerror=document.title='owned'>",
 }
@@ -515,7 +515,8 @@ def test_token_tables_show_every_token_as_text_and_what_cannot_be_seen(visit: Vi
     assert page.locator("main img, main b:text('bold'), main script").count() == 0
     # A sign that stands for a space is not the sign itself.
     spaces = page.locator("#pairs .token i").all_text_contents()
-    assert {"␣", "\\n", "\\t", "\\u{200b}"} <= set(spaces)
+    assert {"␣", "↵", "⇥", "⍽", "‹200B›"} <= set(spaces)
+    assert page.locator("#about-pairs .token i").all_text_contents() == ["␣", "↵", "‹200B›"]
 
 
 def test_token_tables_follow_the_chosen_head(visit: Visit, site: Path) -> None:

@@ -13,9 +13,12 @@ from hypothesis import strategies as st
 
 from numerics import report, results
 from numerics.errors import InvalidArgument
-from numerics.report import kernels as encode
+from numerics.report import encode
+from numerics.report.kernels import half_floats
 from tests.report.datasets import ABSOLUTE, BROAD_KERNELS, ROTARY, ROTARY_KERNELS, kernels
 from tests.report.test_site import bytes_of, entry
+
+NEXT = "pass what numerics.positional_kernels returns"
 
 
 def decoded(text: str) -> Any:
@@ -89,7 +92,7 @@ def test_kernels_give_the_same_bytes_also_from_netcdf(tmp_path: Path) -> None:
 @settings(deadline=None, print_blob=True, derandomize=True)
 @given(st.lists(st.floats(0, 1) | st.just(float("nan")), min_size=1, max_size=20))
 def test_weights_keep_three_digits_and_missing_ones_stay_missing(values: list[float]) -> None:
-    (text,) = encode.half_floats([values])
+    (text,) = half_floats([values])
     if text is None:
         assert np.isnan(values).all()
         return
@@ -142,17 +145,22 @@ def test_csv_of_kernels_has_one_row_per_head(kernels_site: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "spoil",
+    ("spoil", "message"),
     [
-        lambda d: d.isel(query=0, drop=True),
-        lambda d: d.assign(etc=d["etc"].isel(query=0, drop=True)),
-        lambda d: d.isel(layer=slice(0)),
-        lambda d: d.drop_vars("query"),
+        (lambda d: d.isel(query=0, drop=True), "needs the variable 'kernel' over layer, head, query, key; " + NEXT),
+        (
+            lambda d: d.assign(etc=d["etc"].isel(query=0, drop=True)),
+            "needs the variable 'etc' over layer, head, query; " + NEXT,
+        ),
+        (lambda d: d.isel(layer=slice(0)), "holds no kernel; measure at least one head and query"),
+        (lambda d: d.drop_vars("query"), "lacks the coordinate query; " + NEXT),
+        (lambda d: d.drop_vars("key"), "lacks the coordinate key; " + NEXT),
     ],
 )
-def test_a_dataset_that_holds_no_kernels_is_refused(tmp_path: Path, spoil: Any) -> None:
-    with pytest.raises(InvalidArgument, match="kernel"):
+def test_a_dataset_that_holds_no_kernels_is_refused(tmp_path: Path, spoil: Any, message: str) -> None:
+    with pytest.raises(InvalidArgument) as caught:
         report.write([ROTARY, spoil(ROTARY_KERNELS)], tmp_path / "report")
+    assert str(caught.value) == f"a dataset of positional kernels {message}"
     assert list(tmp_path.iterdir()) == []
 
 

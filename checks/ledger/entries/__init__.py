@@ -1,7 +1,9 @@
 """The entries of all subjects."""
 
-from checks.ledger.entries import bands, circuits, denominators, kernels, profiles, rotations
+from checks.ledger.entries import bands, circuits, denominators, kernels, profiles, rotations, tables
 from checks.ledger.entry import Entry
+from checks.ledger.site import LayerSite
+from checks.ledger.tables import TableSite
 
 _OF_SUBJECTS = (
     *profiles.ENTRIES,
@@ -12,5 +14,7 @@ _OF_SUBJECTS = (
     *circuits.ENTRIES,
 )
 
-ENTRIES: tuple[Entry, ...] = tuple(sorted(_OF_SUBJECTS, key=lambda entry: entry.section))
+ENTRIES: tuple[Entry[LayerSite], ...] = tuple(sorted(_OF_SUBJECTS, key=lambda entry: entry.section))
 """In the order of the sections of MATH.md."""
+TABLES: tuple[Entry[TableSite], ...] = tables.ENTRIES
+"""What holds of the tables that the commands save."""

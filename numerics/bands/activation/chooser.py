@@ -9,7 +9,7 @@ Path = Literal["reference", "direct", "halfplane", "triton"]
 PATHS: tuple[Path, ...] = ("reference", "direct", "halfplane", "triton")
 
 COMPILED_CROSSOVER = 1024
-"""Keys per query from which `halfplane` beats `direct`, both compiled. Measured: `checks/benchmarks/activation.py`."""
+"""Keys per query from which `halfplane` beats `direct`, both compiled; `python -m checks bench` measures it."""
 PLAIN_CROSSOVER = 1536
 """The same where numba is missing and both run in torch."""
 

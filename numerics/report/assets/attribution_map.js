@@ -210,7 +210,7 @@
       ],
       open: (r) => {
         R.chooseKey(model, keys[r]);
-        R.toToken();
+        R.toHeading("token-title");
       },
       current: keys.flatMap((key, i) => (key === attribution.chosen ? [i] : [])),
       beside: (point, { clientX, clientY }) => {

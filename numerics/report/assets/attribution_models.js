@@ -1,17 +1,8 @@
 "use strict";
-/* Reading an attribution, tokens that can be seen, and the page's table of queries. */
+/* Reading an attribution, and the page's table of queries. */
 (() => {
   const R = numericsReport;
   const { state } = R;
-  const SIGNS = { " ": "·", "\u2581": "·", "\n": "↵", "\r": "␍", "\t": "⇥", "\u00a0": "⍽" };
-
-  /* A token with everything in it that has no ink made visible: spaces, line ends, controls, marks of direction. */
-  R.visible = (token) =>
-    token === ""
-      ? "∅"
-      : [...token]
-          .map((c) => SIGNS[c] || (/[\p{C}\p{Z}]/u.test(c) ? `‹${c.codePointAt(0).toString(16).toUpperCase()}›` : c))
-          .join("");
 
   class Attribution {
     constructor(model) {

@@ -44,7 +44,7 @@
           onblur: R.hideHint,
           onclick: () => R.chooseKey(model, key),
         },
-        R.visible(token),
+        R.tokenNodes(token),
       );
       return node;
     });

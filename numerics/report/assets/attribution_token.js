@@ -45,10 +45,4 @@
         `${data.unrotated ? `; the dimensions that do not turn give ${R.threeDigits(data.unrotated[chosen])}` : ""}.`;
     }
   });
-
-  R.toToken = () => {
-    const heading = document.getElementById("token-title");
-    heading.scrollIntoView({ block: "start" });
-    heading.focus({ preventScroll: true });
-  };
 })();

@@ -3,9 +3,6 @@
 (() => {
   const R = numericsReport;
   const { el, state } = R;
-  const parts = {};
-  let drawn; // the head that was looked at before
-  let chosenHere = false;
 
   /* The head that the page looks at: that of the address, else the one whose bands hold the most in the fewest. */
   function lookedAt() {
@@ -16,45 +13,6 @@
     const heads = model.heads.filter((head) => head.layer < model.data.bands.layers);
     return heads.length ? heads.reduce((best, head) => (share(head) > share(best) ? head : best)).name : null;
   }
-
-  R.starts.push(() => {
-    const place = document.getElementById("spectrum-controls");
-    if (!place) return;
-    parts.head = el("select", {
-      id: "at",
-      onchange: () => {
-        chosenHere = true;
-        R.go({ at: parts.head.value });
-      },
-    });
-    const step = (by) => {
-      const { heads } = state.model;
-      const next = heads[heads.findIndex((head) => head.name === lookedAt()) + by];
-      if (!next) return;
-      chosenHere = true;
-      R.go({ at: next.name });
-    };
-    place.append(
-      el(
-        "div",
-        { class: "row" },
-        el("div", { class: "field" }, el("label", { for: "at" }, "Head, layer.head"), parts.head),
-        el(
-          "div",
-          { class: "field" },
-          el("button", { type: "button", "aria-label": "Previous head", onclick: () => step(-1) }, "←"),
-          " ",
-          el("button", { type: "button", "aria-label": "Next head", onclick: () => step(1) }, "→"),
-          " ",
-          el(
-            "button",
-            { type: "button", id: "open-card", onclick: () => R.openHead(state.model, lookedAt()) },
-            "All about this head",
-          ),
-        ),
-      ),
-    );
-  });
 
   const build = () =>
     el(
@@ -70,8 +28,6 @@
     if (!place) return;
     const name = lookedAt();
     if (!R.changed("spectrum", name, state.metric)) return;
-    parts.head.replaceChildren(...state.model.heads.map((head) => el("option", { value: head.name }, head.name)));
-    parts.head.value = name;
     for (const { model, pane } of R.panes(place, build)) {
       const head = model.find(name || "");
       const bands = R.bands(model);
@@ -106,15 +62,5 @@
     }
   });
 
-  R.toSpectrum = () => {
-    const heading = document.getElementById("spectrum-title");
-    heading.scrollIntoView({ block: "start" });
-    heading.focus({ preventScroll: true });
-  };
-  /* Whoever chose a head elsewhere is taken to its spectrum. */
-  R.onUpdate(() => {
-    if (state.at && state.at !== drawn && !chosenHere && !state.head) R.toSpectrum();
-    chosenHere = false;
-    drawn = state.at;
-  });
+  R.headChooser("spectrum-controls", "spectrum-title", lookedAt);
 })();

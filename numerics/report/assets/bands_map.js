@@ -91,7 +91,7 @@
 
   function open(model, head) {
     if (!head) return;
-    if (state.at === head.name) R.toSpectrum();
+    if (state.at === head.name) R.toHeading("spectrum-title");
     R.go({ ...R.headAddress(model), at: head.name, head: null });
   }
 

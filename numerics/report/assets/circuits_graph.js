@@ -12,8 +12,6 @@
   const kinds = new Set(KINDS);
   const thresholds = new Map(); // chosen ones, by what is shown
   const parts = {};
-  let chosenHere = false;
-  let arrived; // the head that was looked at before
   let hint = null;
 
   const shownKinds = () => KINDS.filter((kind) => kinds.has(kind));
@@ -50,8 +48,7 @@
   R.edgeKey = (edge) => `${edge.earlier}→${edge.later} ${edge.kind}`;
 
   function choose(model, name) {
-    chosenHere = true;
-    R.go({ ...R.headAddress(model), at: name === state.at ? null : name, head: null });
+    go({ ...R.headAddress(model), at: name === state.at ? null : name, head: null });
   }
 
   R.starts.push(() => {
@@ -59,10 +56,7 @@
     if (!place) return;
     parts.head = el("select", {
       id: "at",
-      onchange: () => {
-        chosenHere = true;
-        R.go({ at: parts.head.value || null });
-      },
+      onchange: () => go({ at: parts.head.value || null }),
     });
     parts.card = el(
       "button",
@@ -388,40 +382,30 @@
     );
   }
 
-  R.toGraph = () => {
-    const heading = document.getElementById("graph-title");
-    heading.scrollIntoView({ block: "start" });
-    heading.focus({ preventScroll: true });
-  };
-
   R.onUpdate(() => {
     const place = document.getElementById("graph");
     if (!place) return;
     const choices = steps();
     const bound = threshold(choices);
-    if (R.changed("graph", lookedAt(), shownKinds(), bound, place.clientWidth)) {
-      controls(choices, bound);
-      for (const { model, pane } of R.panes(place, build)) {
-        const [title, note, beside, below] = pane.children;
-        const at = lookedAt();
-        const missing = at && !model.find(at);
-        const edges = R.shownEdges(model);
-        title.replaceChildren(model.label, el("small", {}, at ? `edges of head ${at}` : "all heads"));
-        note.hidden = !missing && edges.length > 0;
-        note.textContent = missing
-          ? `This model has no head ${at}.`
-          : at
-            ? `Head ${at} has no edge of these kinds at this threshold.`
-            : "No edge of these kinds at this threshold.";
-        beside.classList.toggle("wide", model.data.circuits.heads > 16);
-        draw(model, beside.children[0].firstElementChild, edges);
-        R.edgeTable(model, beside.children[1], beside.children[0], edges);
-        below.textContent = caption(model);
-      }
+    if (!R.changed("graph", lookedAt(), shownKinds(), bound, place.clientWidth)) return;
+    controls(choices, bound);
+    for (const { model, pane } of R.panes(place, build)) {
+      const [title, note, beside, below] = pane.children;
+      const at = lookedAt();
+      const missing = at && !model.find(at);
+      const edges = R.shownEdges(model);
+      title.replaceChildren(model.label, el("small", {}, at ? `edges of head ${at}` : "all heads"));
+      note.hidden = !missing && edges.length > 0;
+      note.textContent = missing
+        ? `This model has no head ${at}.`
+        : at
+          ? `Head ${at} has no edge of these kinds at this threshold.`
+          : "No edge of these kinds at this threshold.";
+      beside.classList.toggle("wide", model.data.circuits.heads > 16);
+      draw(model, beside.children[0].firstElementChild, edges);
+      R.edgeTable(model, beside.children[1], beside.children[0], edges);
+      below.textContent = caption(model);
     }
-    /* Whoever chose a head elsewhere is taken to its edges. */
-    if (state.at && state.at !== arrived && !chosenHere && !state.head) R.toGraph();
-    chosenHere = false;
-    arrived = state.at;
   });
+  const go = R.followHead("graph-title");
 })();

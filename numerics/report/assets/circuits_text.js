@@ -22,21 +22,7 @@
 
   R.stroke = (kind) => el("span", { class: `stroke ${kind}`, "aria-hidden": "true" });
 
-  /* What a token holds that a page would not show, or show as something else: spaces, controls, marks on nothing. */
-  const SHORT = { " ": "␣", "\n": "\\n", "\t": "\\t", "\r": "\\r" };
-  const escape = (character) => SHORT[character] || `\\u{${character.codePointAt(0).toString(16)}}`;
-  R.token = (text) => {
-    if (text === "") return el("bdi", { class: "token" }, el("i", {}, "empty"));
-    const parts = text.split(/([\p{Z}\p{C}])/u).filter(Boolean);
-    return el(
-      "bdi",
-      { class: "token" },
-      parts.map((part) => {
-        if (/^[\p{Z}\p{C}]$/u.test(part)) return el("i", {}, escape(part));
-        return /^\p{M}/u.test(part) ? `◌${part}` : part;
-      }),
-    );
-  };
+  R.token = (text) => el("bdi", { class: "token" }, R.tokenNodes(text));
 
   R.edgeCells = (edge) => [
     el("td", {}, R.stroke(edge.kind), edge.kind),

@@ -4,9 +4,6 @@
   const R = numericsReport;
   const { el, state } = R;
   const config = { ...R.plotConfig, displayModeBar: false };
-  const parts = {};
-  let drawn; // the head that was looked at before
-  let chosenHere = false;
 
   /* The head that the page looks at: that of the address, else the one with the smallest count. */
   R.lookedAt = () => {
@@ -148,45 +145,6 @@
     );
   }
 
-  R.starts.push(() => {
-    const place = document.getElementById("kernel-controls");
-    if (!place) return;
-    parts.head = el("select", {
-      id: "at",
-      onchange: () => {
-        chosenHere = true;
-        R.go({ at: parts.head.value });
-      },
-    });
-    const step = (by) => {
-      const { heads } = state.model;
-      const next = heads[heads.findIndex((head) => head.name === R.lookedAt()) + by];
-      if (!next) return;
-      chosenHere = true;
-      R.go({ at: next.name });
-    };
-    place.append(
-      el(
-        "div",
-        { class: "row" },
-        el("div", { class: "field" }, el("label", { for: "at" }, "Head, layer.head"), parts.head),
-        el(
-          "div",
-          { class: "field" },
-          el("button", { type: "button", "aria-label": "Previous head", onclick: () => step(-1) }, "←"),
-          " ",
-          el("button", { type: "button", "aria-label": "Next head", onclick: () => step(1) }, "→"),
-          " ",
-          el(
-            "button",
-            { type: "button", id: "open-card", onclick: () => R.openHead(state.model, R.lookedAt()) },
-            "All about this head",
-          ),
-        ),
-      ),
-    );
-  });
-
   function build() {
     const figure = (id, title, kind) =>
       el("div", {}, el("h4", {}, title), el("div", { class: `plot ${kind}`, role: "img" }));
@@ -273,8 +231,6 @@
     if (!place) return;
     const name = R.lookedAt();
     if (!R.changed("kernel", name, state.query)) return;
-    parts.head.replaceChildren(...state.model.heads.map((head) => el("option", { value: head.name }, head.name)));
-    parts.head.value = name;
     for (const { model, pane } of R.panes(place, build)) {
       const head = model.find(name || "");
       const kernels = R.kernels(model);
@@ -301,15 +257,5 @@
     }
   });
 
-  R.toKernel = () => {
-    const heading = document.getElementById("kernel-title");
-    heading.scrollIntoView({ block: "start" });
-    heading.focus({ preventScroll: true });
-  };
-  /* Whoever chose a head elsewhere is taken to its kernel. */
-  R.onUpdate(() => {
-    if (state.at && state.at !== drawn && !chosenHere && !state.head) R.toKernel();
-    chosenHere = false;
-    drawn = state.at;
-  });
+  R.headChooser("kernel-controls", "kernel-title", R.lookedAt);
 })();

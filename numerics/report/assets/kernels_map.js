@@ -34,7 +34,7 @@
 
   /* Looks at a head's kernel further down. */
   function open(model, name) {
-    if (state.at === name) R.toKernel();
+    if (state.at === name) R.toHeading("kernel-title");
     R.go({ ...R.headAddress(model), at: name, head: null });
   }
 

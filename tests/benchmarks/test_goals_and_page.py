@@ -1,16 +1,16 @@
-"""Goals, exponents and the page of the benchmarks, from made-up rows; `python -m checks bench` times the real ones."""
+"""Goals, exponents and the page of the benchmarks, from made-up rows."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from checks.benchmarks import command
 from checks.benchmarks.goals import Goal, exponents, verdict
-from checks.benchmarks.page import duration, page, size
+from checks.benchmarks.growth import curves
+from checks.benchmarks.page import page
+from checks.benchmarks.units import duration, size
 
 
 def row(op: str, path: str, p50: float, T: int | None = None, peak: int = 1000) -> dict[str, Any]:
@@ -48,9 +48,10 @@ def test_numbers_have_units() -> None:
 def test_the_page_names_a_missed_goal_and_escapes() -> None:
     evil = "<script>alert(1)</script>"
     result = {
-        "machine": {"cpu": evil, "cores": "2", "python": "3", "numpy": "2", "commit": "abc"},
+        "machine": {"cpu": evil, "cores": "2", "system": evil, "python": "3", "commit": evil},
         "versions": {"numpy": "2"},
-        "rows": [row(evil, "a", 2.0, 64), row(evil, "b", 1.0, 64)],
+        "rows": [*(row(evil, evil, 2.0 * T, T) for T in (64, 128, 256)), row(evil, "b", 64.0, 64)],
+        "gpu": {"name": evil, "share_of_peak": {"64": 0.5}},
         "exponents": [{"op": evil, "path": "a", "exponent": 1.5}],
         "goals": [
             {"op": evil, "T": 64, "slow": "a", "fast": "b", "of": "p50", "goal": 3.0, "ratio": 2.0, "met": False}
@@ -62,18 +63,7 @@ def test_the_page_names_a_missed_goal_and_escapes() -> None:
     assert "width:50.0%" in text
 
 
-def test_a_run_joins_the_rows_and_stops_at_a_disagreement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from checks.benchmarks import entropy, profiles
-
-    def quick(arguments: list[str]) -> int:
-        (Path(arguments[1]) / "profiles.json").write_text(json.dumps({"rows": [row("profile", "gram", 1.0)]}))
-        return 0
-
-    monkeypatch.setattr(profiles, "main", quick)
-    monkeypatch.setattr(entropy, "main", lambda arguments: 1)
-    assert command.run(tmp_path, ["profiles"]) == 0
-    found = json.loads((tmp_path / "bench.json").read_text())
-    assert [r["path"] for r in found["rows"]] == ["gram"]
-    assert (tmp_path / "bench.html").is_file()
-    assert command.run(tmp_path, ["profiles", "entropy"]) == 1
-    assert command.run(tmp_path, ["sorting"]) == 2
+def test_what_was_timed_at_three_lengths_is_drawn() -> None:
+    rows = [row("few", "x", 1.0, T) for T in (1, 2)] + [row("one", "x", 1.0)]
+    rows += [row("many", path, T / 8, T) for T in (32, 8, 16) for path in ("a", "b") if (path, T) != ("b", 32)]
+    assert curves(rows) == {"many": {"a": [(8, 1.0), (16, 2.0), (32, 4.0)], "b": [(8, 1.0), (16, 2.0)]}}

@@ -44,9 +44,9 @@ def verdict(goal: Goal, rows: Sequence[Row]) -> Verdict:
 
 
 def exponents(rows: Sequence[Row]) -> dict[tuple[str, str], float]:
-    """(operation, path) → slope of log p50 on log T by least squares, over the upper half of at least four lengths.
+    """(operation, path) → slope of log p50 on log T by least squares, over the longer half of at least four lengths.
 
-    The lower half is mostly the cost of calling.
+    The shorter half is mostly the cost of calling. Three lengths at least: the slope between two is that of chance.
     """
     points: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
     for row in rows:
@@ -54,7 +54,7 @@ def exponents(rows: Sequence[Row]) -> dict[tuple[str, str], float]:
             points[row["op"], row["path"]].append((math.log(row["T"]), math.log(row["p50"])))
     slopes = {}
     for name, of_path in points.items():
-        upper = sorted(of_path)[len(of_path) // 2 :]
+        upper = sorted(of_path)[-max(3, -(-len(of_path) // 2)) :]
         if len(of_path) < 4:
             continue
         x, y = ([point[axis] for point in upper] for axis in (0, 1))

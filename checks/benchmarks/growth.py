@@ -11,7 +11,9 @@ from typing import Any
 from checks.benchmarks.units import duration, tokens
 
 WIDTH, HEIGHT = 460, 300
-LEFT, RIGHT, TOP, BOTTOM = 62, 14, 12, 34
+LEFT, RIGHT, TOP, BOTTOM = 62, 34, 12, 34
+LABEL = 62
+"""The least distance of two lengths that are written out."""
 AT_LEAST = 3
 """Lengths that make a chart."""
 COLOURS = 6
@@ -57,7 +59,11 @@ def chart(op: str, of_op: Curves) -> str:
         parts.append(
             f'<text class="tick" x="{LEFT - 8}" y="{line + 4:.1f}" text-anchor="end">{duration(10.0**power)}</text>'
         )
-    for T in lengths[:: -(-len(lengths) // 6)]:
+    named: list[int] = []
+    for T in reversed(lengths):  # the longest always
+        if not named or x(named[-1]) - x(T) >= LABEL:
+            named.append(T)
+    for T in named:
         parts.append(f'<text class="tick" x="{x(T):.1f}" y="{HEIGHT - 12}" text-anchor="middle">{tokens(T)}</text>')
     for place, (path, points) in enumerate(of_op.items()):
         line_points = " ".join(f"{x(T):.1f},{y(seconds):.1f}" for T, seconds in points)

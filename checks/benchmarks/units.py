@@ -11,13 +11,16 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e9:.3g} ns"
 
 
+RESOLUTION = 2**19
+"""What the kernel's count of pages can be off by, in batches, over the threads."""
+
+
 def size(count: float | None) -> str:
     if count is None:
         return "–"
-    for unit, step in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if count >= step:
-            return f"{count / step:.3g} {unit}"
-    return f"{count:.0f} B"
+    if count < RESOLUTION:
+        return "< 0.5 MiB"
+    return f"{count / 2**30:.3g} GiB" if count >= 2**30 else f"{count / 2**20:.3g} MiB"
 
 
 def tokens(length: int | None) -> str:

@@ -24,8 +24,6 @@ EXPLAINED: dict[str, str] = {
     "independent_uncorrelated": "the step from independence to no correlation behind the measured baseline",
     "En_two": "the mean of a product of two contents: the step behind the variance of Z, which is measured",
     "fast_steps": "a count of steps: `python -m checks bench` measures how the time grows",
-    "frozen_denominator": "not yet: the contextual circuit with frozen denominators is not in numerics",
-    "frozen_denominator_heads": "not yet: the contextual circuit with frozen denominators is not in numerics",
 }
 
 CHOICE = "a choice with thresholds, no identity (heuristic): MATH.md says which"

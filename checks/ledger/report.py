@@ -121,7 +121,7 @@ def cell(measured: Measured) -> str:
         f"<b>{number(measured.worst)}</b> {word} at {escape(place(measured))}"
         f"<small>{'allowed' if measured.entry.kind == 'equality' else 'at least −'}"
         f"{' ' if measured.entry.kind == 'equality' else ''}{number(measured.tolerance)}; median {typical}; "
-        f"{measured.numbers} {'heads' if measured.head is not None else 'numbers'}</small></td>"
+        f"{measured.numbers} numbers</small></td>"
     )
 
 

@@ -83,5 +83,6 @@ def measure(tables: Sequence[xr.Dataset], entries: Sequence[Entry[TableSite]], s
 
 
 def created_by(tables: Sequence[xr.Dataset], sha256: str) -> list[str]:
-    """The commands that made the tables of a model."""
-    return [str(table.attrs["created_by"]) for table in tables if table.attrs.get("sha256") == sha256]
+    """The commands that made the tables of a model, and the texts they read."""
+    mine = (table.attrs for table in tables if table.attrs.get("sha256") == sha256)
+    return [", text: ".join(str(attrs[name]) for name in ("created_by", "text") if name in attrs) for attrs in mine]

@@ -45,8 +45,8 @@ class Measured:
             return
         values = numbers[there]
         place = int(np.argmax(values) if self.entry.kind == "equality" else np.argmin(values))
-        self.typical.append(float(np.median(values)))
-        value = float(values[place])
+        self.typical.append(float(np.median(values)) + 0.0)
+        value = float(values[place]) + 0.0  # no −0
         if np.isnan(self.worst) or self._used(value, allowed) > self._used(self.worst, self.tolerance):
             self.worst, self.tolerance, self.layer = value, allowed, site.layer
             self.head = int(there[place]) if len(numbers) == site.n_heads else None

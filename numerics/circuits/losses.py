@@ -20,17 +20,33 @@ ROWS = 32
 """Rows of logits that are held in float64 at a time."""
 
 
-def token_losses(logits: ArrayLike, ids: Ints) -> Float:
-    """`−log softmax(logits_{i−1})[id_i]` (T,) in nats for i ≥ 1, NaN for token 0: `logits` (T, V), `ids` (T,)."""
+NEEDED = np.concatenate([np.arange(place - AROUND, place + AROUND + 1) for place in (EARLY, LATE)])
+"""Positions whose losses either score reads."""
+
+
+def surprisals(logits: ArrayLike, ids: Ints) -> Float:
+    """`−log softmax(logits)[id]` (K,) in nats of tokens `ids` (K,) under `logits` (K, V)."""
     logits = np.asarray(logits)
-    losses = np.full(len(ids), np.nan)
-    for first in range(1, len(ids), ROWS):
-        rows = slice(first, min(first + ROWS, len(ids)))
-        block = logits[rows.start - 1 : rows.stop - 1].astype(np.float64)
+    found = np.empty(len(ids))
+    for first in range(0, len(ids), ROWS):
+        rows = slice(first, first + ROWS)
+        block = logits[rows].astype(np.float64)
         top = block.max(axis=-1)
         own = block[np.arange(len(block)), ids[rows]]
-        losses[rows] = top - own + np.log(np.exp(block - top[:, None]).sum(axis=-1))
-    return losses
+        found[rows] = top - own + np.log(np.exp(block - top[:, None]).sum(axis=-1))
+    return found
+
+
+def token_losses(logits: ArrayLike, ids: Ints) -> Float:
+    """`−log softmax(logits_{i−1})[id_i]` (T,) in nats for i ≥ 1, NaN for token 0: `logits` (T, V), `ids` (T,)."""
+    return np.concatenate([[np.nan], surprisals(np.asarray(logits)[:-1], ids[1:])])
+
+
+def needed_losses(logits: ArrayLike, ids: Ints) -> Float:
+    """The same, NaN but for the `NEEDED` tokens, from the logits (K, V) of the places before these."""
+    found = np.full(len(ids), np.nan)
+    found[NEEDED] = surprisals(logits, ids[NEEDED])
+    return found
 
 
 def copy_losses(losses: Float, repetition: Repetition) -> Float:

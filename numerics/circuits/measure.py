@@ -260,13 +260,13 @@ def _seen(call: AttentionCall) -> Bool:
     return np.asarray(call.mask[0].expand(-1, length, length)[0].numpy(), dtype=np.bool_)
 
 
-def _run(model: Model, ids: Ints, visit: Callable[[AttentionCall], None] | None, *, logits: bool) -> Float:
-    """One text (T,) through the model: logits (T, V), or hidden states (T, D)."""
+def _run(model: Model, ids: Ints, visit: Callable[[AttentionCall], None] | None, *, logits: bool | Ints) -> Float:
+    """One text (T,) through the model: logits (T, V), of all tokens or at some places, or hidden states (T, D)."""
     import torch
 
     batch = torch.as_tensor(ids)[None]
     with torch.no_grad(), nullcontext() if visit is None else model.attention(visit):
-        result = model.forward(batch, logits=logits)[0]
+        result = model.forward(batch, logits=logits if isinstance(logits, bool) else torch.as_tensor(logits))[0]
     numbers: Float = (result.float() if result.element_size() < 4 else result).numpy()
     return numbers
 
@@ -455,7 +455,7 @@ def _in_context_learning(
     scores: list[tuple[float, float]] = []
     try:
         for ids in islice(stream, texts):
-            of_text = losses.token_losses(_run(model, ids, None, logits=True), ids)
+            of_text = losses.needed_losses(_run(model, ids, None, logits=losses.NEEDED - 1), ids)
             scores.append((losses.in_context_learning(of_text), losses.smoothed_in_context_learning(of_text)))
             step()
     except InvalidArgument as error:

@@ -160,11 +160,14 @@ class Model:
             finally:
                 self._visited = []
 
-    def forward(self, ids: torch.Tensor, positions: torch.Tensor | None = None, *, logits: bool = True) -> torch.Tensor:
+    def forward(
+        self, ids: torch.Tensor, positions: torch.Tensor | None = None, *, logits: bool | torch.Tensor = True
+    ) -> torch.Tensor:
         """Run the model on token ids (batch, T): logits (batch, T, V), or the last hidden states of an encoder.
 
         With `logits=False` the last hidden states (batch, T, D), final norm included, of any model: the unembedding
-        of a large vocabulary can cost more than all layers. `positions` (T,) or (batch, T), 0-based, replace 0…T−1
+        of a large vocabulary can cost more than all layers. Given places (K,) in the text, what stands there alone:
+        (batch, K, V). `positions` (T,) or (batch, T), 0-based, replace 0…T−1
         where the model takes them. A T5 reads the same ids in its encoder and its decoder. Nothing is cached between
         calls; gradients flow if the caller enables them.
         """
@@ -184,8 +187,11 @@ class Model:
             arguments["use_cache"] = False
         for site in self._visited:
             site.visits = 0
-        with_head = logits or arch.stacks is not None
-        output = (self._module if with_head else self._module.base_model)(**arguments, output_hidden_states=not logits)
+        places, wanted = (None, logits) if isinstance(logits, bool) else (logits, True)
+        if places is not None and arch.unembedding is not None and arch.stacks is None:
+            arguments["logits_to_keep"] = places  # the other rows are never multiplied with the unembedding
+        with_head = wanted or arch.stacks is not None
+        output = (self._module if with_head else self._module.base_model)(**arguments, output_hidden_states=not wanted)
         for site in self._visited:
             if site.visits != 1:
                 raise UnreachableAttention(
@@ -193,13 +199,13 @@ class Model:
                     "use the transformers version that the project's constraints pin",
                 )
         result: torch.Tensor
-        if logits and arch.unembedding is not None:
+        if wanted and arch.unembedding is not None:
             result = output.logits
         elif arch.stacks is not None:
             result = output.decoder_hidden_states[-1]
         else:
             result = output.last_hidden_state
-        return result
+        return result if places is None or "logits_to_keep" in arguments else result[:, places]
 
     @cached_property
     def _module(self) -> Any:

@@ -36,7 +36,7 @@ def exponents_of_positions(
     rows, columns = np.asarray(query_positions), np.arange(keys.shape[-2])
     if rotate is not None:
         q, keys = rotate(q, rows), rotate(keys, columns)
-    products = scale * (q @ np.swapaxes(repeat_heads(keys, q.shape[-3]), -1, -2))
+    products = (scale * q) @ np.swapaxes(repeat_heads(keys, q.shape[-3]), -1, -2)
     exponents = capped(products, softcap)
     return exponents if bias is None else exponents + bias
 
@@ -77,11 +77,12 @@ def positional_kernel(exponents: Float, admissible: Bool, skip: int = 0) -> Floa
     Raises InvalidArgument for a row without such a key, and for NaN or infinity at an admissible key.
     """
     allowed = _from(admissible, skip)
-    masked = np.where(allowed, exponents, -np.inf)
-    if not np.isfinite(np.where(allowed, exponents, 0.0)).all():
+    kernel = np.where(allowed, exponents, -np.inf)
+    if not (np.isfinite(kernel) == allowed).all():
         raise InvalidArgument("a kernel exponent is NaN or infinite", "run the model in float32 or finer")
-    weights = np.exp(masked - masked.max(axis=-1, keepdims=True))
-    kernel: Float = weights / weights.sum(axis=-1, keepdims=True)
+    kernel -= kernel.max(axis=-1, keepdims=True)  # in place from here on: these arrays are the largest of the walk
+    np.exp(kernel, out=kernel)
+    kernel /= kernel.sum(axis=-1, keepdims=True)
     return kernel
 
 

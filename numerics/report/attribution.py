@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import xarray as xr
 
 from numerics.errors import InvalidArgument
-from numerics.report.bands import whole
+from numerics.report.bands import largest, whole
 from numerics.report.encode import significant
 from numerics.report.required import require
 
@@ -39,7 +38,7 @@ def attribution(dataset: xr.Dataset) -> dict[str, Any]:
         "values": significant(dataset["attribution"].transpose(*PAIR).to_numpy(), DIGITS),
         "unrotated": None if rest is None else significant(rest, DIGITS),
         "probability": significant(dataset["probability"].to_numpy(), DIGITS),
-        "residual": _residual(dataset),
+        "residual": largest(dataset, "residual"),
     }
 
 
@@ -52,11 +51,6 @@ def key_table(dataset: xr.Dataset) -> pd.DataFrame:
         table["unrotated"] = dataset["attribution_unrotated"].to_numpy()
     names = [f"band_{band}" for band in dataset["band"].to_numpy()]
     return pd.concat([table, pd.DataFrame(dataset["attribution"].transpose(*PAIR).to_numpy(), columns=names)], axis=1)
-
-
-def _residual(dataset: xr.Dataset) -> float | None:
-    values = dataset["residual"].to_numpy() if "residual" in dataset else np.array(np.nan)
-    return significant(np.nanmax(values), 2)[0] if np.isfinite(values).any() else None
 
 
 def _check(dataset: xr.Dataset) -> None:

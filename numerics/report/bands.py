@@ -54,7 +54,7 @@ def bands(dataset: xr.Dataset) -> dict[str, Any]:
         },
         "wavelength": significant(wavelengths(dataset), DIGITS),
         "entropy_change": _of_heads(dataset, "entropy_change"),
-        "residual": _largest(dataset, "residual"),
+        "residual": largest(dataset, "residual"),
         "documents": whole(dataset, "documents"),
         "length": whole(dataset, "length"),
     }
@@ -134,7 +134,8 @@ def _of_heads(dataset: xr.Dataset, name: str) -> list[float | None] | None:
     return significant(dataset[name].transpose(*HEAD).to_numpy(), DIGITS) if name in dataset else None
 
 
-def _largest(dataset: xr.Dataset, name: str) -> float | None:
+def largest(dataset: xr.Dataset, name: str) -> float | None:
+    """The largest of a variable in two digits; None where it is missing or holds no number."""
     values = dataset[name].to_numpy() if name in dataset else np.array(np.nan)
     return significant(np.nanmax(values), 2)[0] if np.isfinite(values).any() else None
 

@@ -26,9 +26,10 @@ def test_a_goal_is_met_from_its_number_on() -> None:
 
 
 def test_exponents_are_those_of_the_longer_half() -> None:
-    rows = [row("op", "square", max(1e-3, 1e-6 * T**2), T) for T in (8, 16, 64, 128, 256)]
+    rows = [row("op", "square", max(4e-3, 1e-6 * T**2), T) for T in (8, 16, 32, 64, 128, 256)]
+    rows += [row("op", "line", max(2e-3, 1e-3 * T), T) for T in (1, 2, 4, 8)]
     rows += [row("op", "few", 1.0, T) for T in (8, 16, 64)] + [row("other", "x", 1.0)]
-    assert exponents(rows) == {("op", "square"): pytest.approx(2.0)}
+    assert exponents(rows) == {("op", "square"): pytest.approx(2.0), ("op", "line"): pytest.approx(1.0)}
 
 
 def test_the_chosen_path_is_compared_with_the_best_one() -> None:
@@ -42,7 +43,7 @@ def test_the_chosen_path_is_compared_with_the_best_one() -> None:
 
 def test_numbers_have_units() -> None:
     assert [duration(x) for x in (12.0, 0.0345, 2e-5, 3e-8)] == ["12 s", "34.5 ms", "20 µs", "30 ns"]
-    assert [size(x) for x in (None, 5, 2048, 3 * 2**20)] == ["–", "5 B", "2 KiB", "3 MiB"]
+    assert [size(x) for x in (None, 5, 3 * 2**20, 1.5 * 2**30)] == ["–", "< 0.5 MiB", "3 MiB", "1.5 GiB"]
 
 
 def test_the_page_names_a_missed_goal_and_escapes() -> None:

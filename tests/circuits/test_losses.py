@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from scipy.special import log_softmax
 
 from numerics.circuits.behaviours import Repetition
-from numerics.circuits.losses import copy_losses, in_context_learning, smoothed_in_context_learning, token_losses
+from numerics.circuits.losses import (
+    NEEDED,
+    copy_losses,
+    in_context_learning,
+    needed_losses,
+    smoothed_in_context_learning,
+    token_losses,
+)
 from tests.circuits.strategies import close, rngs
 
 
@@ -32,6 +39,16 @@ def test_the_first_token_of_each_copy_is_left_out() -> None:
     text = Repetition(1, 3, 2)
     losses = np.array([np.nan, 100.0, 4.0, 6.0, 100.0, 1.0, 2.0])
     assert copy_losses(losses, text).tolist() == [5.0, 1.5]
+
+
+def test_the_needed_losses_give_both_scores_from_42_rows() -> None:
+    rng = np.random.default_rng(0)
+    logits, ids = rng.standard_normal((512, 9)), rng.integers(0, 9, 512)
+    every, some = token_losses(logits, ids), needed_losses(logits[NEEDED - 1], ids)
+    assert len(NEEDED) == 42
+    assert np.array_equal(np.flatnonzero(~np.isnan(some)), NEEDED)
+    for score in (in_context_learning, smoothed_in_context_learning):
+        assert score(some) == pytest.approx(score(every), rel=1e-12)
 
 
 @pytest.mark.parametrize("place", [50, 500])

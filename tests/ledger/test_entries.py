@@ -64,6 +64,21 @@ def test_a_bound_that_is_too_small_is_noticed(
     assert "denominator_mean" in failing(walkable("gpt2"), entries.ENTRIES, text)
 
 
+def test_an_output_that_moves_further_than_its_denominator_is_noticed(
+    walkable: Load, text: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from checks.ledger.entries import denominators as entries
+
+    true = entries.frozen
+
+    def tighter(site: LayerSite) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        output, still, share = true(site)
+        return output, still, 1e-3 * share
+
+    monkeypatch.setattr(entries, "frozen", tighter)
+    assert failing(walkable("gpt2"), entries.ENTRIES, text) == {"frozen_denominator", "frozen_denominator_heads"}
+
+
 def test_a_wrong_profile_is_noticed(walkable: Load, text: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     true = profiles.antisymmetric_energy
     monkeypatch.setattr(profiles, "antisymmetric_energy", lambda form: true(form) * (1 + 1e-6))

@@ -182,6 +182,16 @@ def test_a_row_without_admissible_keys_is_zero() -> None:
     assert torch.equal(call.pattern()[0, 0], torch.tensor([[0.0, 0.0], [0.5, 0.5]]))
 
 
+@pytest.mark.parametrize("case", CASES)
+def test_logits_at_some_places_are_those_of_the_whole_text(case: str, tiny: Load, ids: torch.Tensor) -> None:
+    model, places = tiny(case), torch.tensor([1, 4, ids.shape[1] - 1])
+    with torch.no_grad():
+        whole, some = model.forward(ids), model.forward(ids, logits=places)
+    assert some.shape == (*whole[:, :1].shape[:1], 3, whole.shape[-1])
+    # Rows of a product in another block of rows: D terms of size 1 in float64.
+    torch.testing.assert_close(some, whole[:, places], rtol=1e-12, atol=1e-12)
+
+
 def test_positions_are_refused_where_they_are_relative_and_used_where_they_are_not(
     tiny: Load, ids: torch.Tensor
 ) -> None:

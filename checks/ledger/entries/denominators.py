@@ -11,11 +11,13 @@ from checks.ledger.entries.kernels import EXP, largest, smallest
 from checks.ledger.entry import Entry
 from checks.ledger.site import LayerSite
 from numerics.positional import denominators
+from numerics.positional.split import repeat_heads
 
 Float = NDArray[np.float64]
 
 KEYS, POOL = 5, 3
 STEPS = np.array([0.5, 1.0, 1.5, 2.0, 3.0])
+FROZEN = "tight at the least Z: there both sides differ by the rounding of two quotients"
 SUMS = "243 equally likely outcomes added up: 243·eps of the largest"
 
 
@@ -121,6 +123,33 @@ def moments_of_contents(site: LayerSite) -> Float:
     return errors
 
 
+def frozen(site: LayerSite) -> tuple[Float, Float, Float]:
+    """Outputs N/Z and N/Z₀ (H, I, n_v) of the chosen queries, and η/(1 − η) (H,): every Z is within 1 ± η of Z₀."""
+    Z = denominators.denominator(site.kernel, site.factor)
+    high, low = Z.max(axis=1), Z.min(axis=1)
+    Z0 = (high + low) / 2  # so η = (high − low)/(high + low), below 1
+    values = repeat_heads(site.v, site.n_heads)
+    N = np.einsum("hij,hjv->hiv", site.kernel * site.factor, values)
+    return N / Z[..., None], N / Z0[:, None, None], (high - low) / (2 * low)
+
+
+def frozen_head(site: LayerSite) -> Float:
+    """Slack in each number of the output, in units of the head's largest bound."""
+    output, still, share = frozen(site)
+    bound = share[:, None, None] * np.abs(still)
+    top = largest(bound)
+    return smallest((bound - np.abs(output - still)) / np.where(top > 0, top, 1.0)[:, None, None])
+
+
+def frozen_heads(site: LayerSite) -> Float:
+    """The same of the sum of all heads in the residual stream, with the largest η; one number for the layer."""
+    output, still, share = frozen(site)
+    through = [np.einsum("hiv,hdv->hid", part, site.heads.W_O) for part in (output, still)]
+    bound = share.max() * np.abs(through[1]).sum(axis=0)
+    moved = np.abs(through[0].sum(axis=0) - through[1].sum(axis=0))
+    return smallest((bound - moved)[None]) / float(bound.max())
+
+
 ENTRIES = (
     Entry(
         "Z = Σ pos·f is the ratio of the two softmax normalisers",
@@ -179,6 +208,26 @@ ENTRIES = (
         1e-12,
         SUMS,
         applies=usable,
+    ),
+    Entry(
+        "Z frozen at Z₀, all Z within a factor 1 ± η of it: a head's output moves by at most η/(1 − η) of itself",
+        "§3",
+        ("frozen_denominator",),
+        ("positional.denominators.denominator",),
+        "inequality",
+        frozen_head,
+        1e-12,
+        FROZEN,
+    ),
+    Entry(
+        "the same of all heads of a layer together, where they write",
+        "§3",
+        ("frozen_denominator_heads",),
+        ("positional.denominators.denominator",),
+        "inequality",
+        frozen_heads,
+        1e-12,
+        FROZEN,
     ),
     Entry(
         "mean and variance of the content factors over the keys of each query",

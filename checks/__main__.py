@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from checks.lean.command import lean
+from checks.output import refusing
 
 ROOT = Path(__file__).parents[1]
 BUILT = ROOT / "build" / "checks"
@@ -35,7 +36,8 @@ def certified(
     """Let Lean's kernel certify numbers that the code gave, and refuse wrong ones; exit with 1 if anything is wrong."""
     from checks.certified.command import run
 
-    raise typer.Exit(run(numbers, seed, backend, json_file))
+    with refusing():
+        raise typer.Exit(run(numbers, seed, backend, json_file))
 
 
 @app.command()
@@ -50,13 +52,9 @@ def ledger(
 ) -> None:
     """Measure every theorem on real models; exit with 1 if a residual, a name or an entry is amiss."""
     from checks.ledger.command import DEFAULT_MODELS, run
-    from numerics.errors import NumericsError
 
-    try:
+    with refusing():
         raise typer.Exit(run(tuple(models or DEFAULT_MODELS), text, out, lean, datasets))
-    except NumericsError as error:
-        print(f"checks: {error}", file=sys.stderr)
-        raise typer.Exit(2) from None
 
 
 @app.command()
@@ -67,7 +65,8 @@ def bench(
     """Time the paths of each operation side by side; exit with 1 if two paths disagree."""
     from checks.benchmarks.command import run
 
-    raise typer.Exit(run(out, [name for name in (only or "").split(",") if name]))
+    with refusing():
+        raise typer.Exit(run(out, [name for name in (only or "").split(",") if name]))
 
 
 def parts() -> dict[str, list[str]]:

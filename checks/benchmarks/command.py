@@ -12,6 +12,7 @@ from typing import Any
 from checks.benchmarks import operations, resident, results
 from checks.benchmarks.goals import Goal, Row, Verdict, exponents, verdict
 from checks.benchmarks.page import page
+from checks.output import folder, write
 
 HERE = Path(__file__).parent
 ONE_BAND = "total activation"
@@ -52,9 +53,9 @@ def chooser(rows: Sequence[Row]) -> list[Verdict]:
 
 
 def run(out: Path, only: Sequence[str]) -> int:
-    """0 if the paths of every case agree, 1 if some do not, 2 for an operation that is unknown or cannot run here.
+    """0 if all is well, 1 if a case's paths disagree or its memory cannot be measured, 2 for an unusable operation.
 
-    What cannot run here is left out, unless it was asked for by name.
+    What cannot run here is left out, unless it was asked for by name. Raises UnwritableOutput.
     """
     unknown = [name for name in only if name not in operations.NAMES]
     if unknown:
@@ -73,17 +74,23 @@ def run(out: Path, only: Sequence[str]) -> int:
             print(f"{name} is left out: {reason}")
         elif not only:
             chosen.append(name)
+    folder(out)
     written = timed(chosen)
     if written is None:
         return 1
     wrong, found = written
-    rows = results.rows(found, [peak for name in chosen for peak in memory(name)])
+    peaks: list[dict[str, Any]] = []
+    for name in chosen:
+        print(f"memory of {name}", flush=True)
+        of_name = resident.measured(name)
+        if of_name is None:
+            print(f"the process that measures the memory of {name} failed, see above")
+            wrong = True
+        peaks += of_name or []
+    rows = results.rows(found, peaks)
     made = result(found, rows)
-    out.mkdir(parents=True, exist_ok=True)
-    for file, text in (("bench.json", json.dumps(made, indent=1) + "\n"), ("bench.html", page(made))):
-        partial = out / f".{file}.partial"
-        partial.write_text(text, encoding="utf-8", newline="\n")
-        partial.replace(out / file)
+    write(out / "bench.json", json.dumps(made, indent=1) + "\n")
+    write(out / "bench.html", page(made))
     met = [goal["met"] for goal in made["goals"]]
     print(f"{sum(met)} of {len(met)} goals met: {out / 'bench.html'}")
     return 1 if wrong else 0
@@ -102,11 +109,6 @@ def timed(chosen: Sequence[str]) -> tuple[bool, results.Written] | None:
             print("nothing was timed")
             return None
         return status != pytest.ExitCode.OK, json.loads(file.read_text(encoding="utf-8"))
-
-
-def memory(name: str) -> list[dict[str, Any]]:
-    print(f"memory of {name}", flush=True)
-    return resident.measured(name)
 
 
 def result(written: results.Written, rows: Sequence[Row]) -> dict[str, Any]:

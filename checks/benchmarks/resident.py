@@ -59,12 +59,14 @@ def environment() -> dict[str, str]:
     return {**os.environ, **GIVING_BACK}
 
 
-def measured(name: str) -> list[dict[str, Any]]:
-    """The same from a process of its own; nothing where the system is not Linux."""
+def measured(name: str) -> list[dict[str, Any]] | None:
+    """The same from a process of its own: empty where the system is not Linux, None if the process failed."""
     if not sys.platform.startswith("linux"):
         return []
     command = [sys.executable, "-m", "checks.benchmarks.resident", name]
-    ran = subprocess.run(command, env=environment(), stdout=subprocess.PIPE, text=True, check=True)
+    ran = subprocess.run(command, env=environment(), stdout=subprocess.PIPE, text=True, check=False)
+    if ran.returncode:
+        return None
     found: list[dict[str, Any]] = json.loads(ran.stdout.splitlines()[-1])
     return found
 

@@ -24,6 +24,7 @@ from checks.lean.kept import identity, keep, place
 from checks.lean.lake import NativeLean
 from checks.lean.node import lean_on_node
 from checks.lean.sources import module_order, read_sources
+from checks.output import folder, write
 
 NUMBERS, SEED = 240, 0
 REFUSED = "error: Tactic `decide` failed for proposition"
@@ -118,8 +119,8 @@ def library_built(lean: Lean, scratch: Path) -> None:
 
 def judged(lean: Lean, scratch: Path, modules: Sequence[Module]) -> Outcome:
     """What Lean says of the modules, in one process."""
-    for folder in (scratch / LIBRARY, scratch / "build" / LIBRARY):
-        folder.mkdir(parents=True)
+    for room in (scratch / LIBRARY, scratch / "build" / LIBRARY):
+        room.mkdir(parents=True)
     for module in modules:
         (scratch / f"{module.name.replace('.', '/')}.lean").write_text(module.text, encoding="utf-8")
     return build(lean, scratch, LIBRARY, [module.name for module in modules], mode="each", say=print)
@@ -186,6 +187,8 @@ def run(numbers: int = NUMBERS, seed: int = SEED, backend: str = "auto", json_pa
         return 2
     if backend == "auto":
         backend = "lake" if shutil.which("lake") else "node"
+    if json_path:
+        folder(json_path.parent)
     try:
         with tempfile.TemporaryDirectory(prefix="certified-", dir=scratch_place()) as scratch:
             report, bad = check(backend, Path(scratch), numbers, seed)
@@ -199,8 +202,7 @@ def run(numbers: int = NUMBERS, seed: int = SEED, backend: str = "auto", json_pa
         f"peak {report.peak_bytes / 1e9:.1f} GB"
     )
     if json_path:
-        json_path.parent.mkdir(parents=True, exist_ok=True)
-        json_path.write_text(json.dumps(asdict(report), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        write(json_path, json.dumps(asdict(report), indent=1, ensure_ascii=False) + "\n")
     for line in bad:
         print(line)
     return 1 if bad else 0

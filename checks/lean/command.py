@@ -21,6 +21,7 @@ from checks.lean.lake import NativeLean, lake_build, untrusted_headlines
 from checks.lean.node import lean_on_node
 from checks.lean.report import LeanReport, module_rows, table, write_json
 from checks.lean.sources import forbidden, module_order, read_sources, theorems
+from checks.output import folder, refusing
 
 ROOT = Path(__file__).parents[2]
 LIBRARY = "Formal"
@@ -109,6 +110,8 @@ def run(backend: str = "auto", json_path: Path | None = None) -> int:
         return 2
     if backend == "auto":
         backend = "lake" if shutil.which("lake") else "node"
+    if json_path:
+        folder(json_path.parent)
     try:
         with tempfile.TemporaryDirectory(prefix="formal-", dir=scratch_place()) as scratch:
             report, bad = check(backend, Path(scratch))
@@ -127,4 +130,5 @@ def lean(
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the report as JSON.")] = None,
 ) -> None:
     """Build and audit the theorems of Formal/ with a real Lean; exit with 1 if anything is wrong."""
-    raise typer.Exit(run(backend, json_file))
+    with refusing():
+        raise typer.Exit(run(backend, json_file))

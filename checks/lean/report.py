@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from checks.output import write
+
 
 @dataclass(frozen=True)
 class ModuleRow:
@@ -49,7 +51,4 @@ def module_rows(
 
 def write_json(report: LeanReport, path: Path) -> None:
     """The report as JSON, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(path.name + ".part")
-    fresh.write_text(json.dumps(asdict(report), indent=1) + "\n", encoding="utf-8")
-    fresh.replace(path)
+    write(path, json.dumps(asdict(report), indent=1) + "\n")

@@ -12,6 +12,7 @@ from checks.ledger.entries import ENTRIES, TABLES
 from checks.ledger.reasons import EXPLAINED, REASONS
 from checks.ledger.report import Ledger, write
 from checks.ledger.walk import Measured, measure
+from checks.output import folder
 from numerics.errors import InvalidArgument
 
 DEFAULT_MODELS = ("gemma-3-270m", "minilm")
@@ -47,6 +48,7 @@ def run(
 
     from numerics.models import load_model
 
+    folder(out)
     checked_by, headlines = lean_words(lean), headline_theorems()
     saved = [] if datasets is None else tables.read(datasets)
     missing = gaps([*ENTRIES, *TABLES], EXPLAINED, REASONS, stated_theorems(), headlines, formulas())

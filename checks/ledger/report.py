@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from checks import output
 from checks.ledger.walk import Measured
 
 PAGE = Path(__file__).with_name("page.html")
@@ -186,13 +187,6 @@ def page(ledger: Ledger) -> str:
 
 
 def write(ledger: Ledger, out: Path) -> None:
-    """`ledger.json` and `ledger.html` in the folder, each in one step."""
-    out.mkdir(parents=True, exist_ok=True)
-    texts = {
-        "ledger.json": json.dumps(as_json(ledger), ensure_ascii=False, indent=1) + "\n",
-        "ledger.html": page(ledger),
-    }
-    for name, text in texts.items():
-        partial = out / f".{name}.partial"
-        partial.write_text(text, encoding="utf-8", newline="\n")
-        partial.replace(out / name)
+    """`ledger.json` and `ledger.html` in the folder."""
+    output.write(out / "ledger.json", json.dumps(as_json(ledger), ensure_ascii=False, indent=1) + "\n")
+    output.write(out / "ledger.html", page(ledger))

@@ -40,15 +40,15 @@ absent.CASES, absent.missing = (), lambda: "it has no engine"
 for module in (toy, bad, absent):
     sys.modules[f"checks.benchmarks.operations.{module.__name__}"] = module
 operations.NAMES[:] = ["toy", "bad", "absent"]
-resident.measured = lambda name: [{"op": "sorting", "T": 8, "path": "fast", "bytes": 77}]
+resident.measured = lambda name: None if sys.argv[3:] else [{"op": "sorting", "T": 8, "path": "fast", "bytes": 77}]
 status = run(Path(sys.argv[1]), [name for name in sys.argv[2].split(",") if name])
 print("ORDER", " ".join(order))
 raise SystemExit(status)
 """
 
 
-def toy_run(out: Path, only: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", TOY, str(out), only]
+def toy_run(out: Path, only: str, *without: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", TOY, str(out), only, *without]
     # pytest-benchmark does not time within a worker of pytest-xdist, which the run of these tests may be.
     env = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
@@ -81,10 +81,21 @@ def test_paths_that_disagree_are_not_timed(tmp_path: Path) -> None:
     assert "guessing: slow, fast; apart by 1.0e+08 of what is allowed" in ran.stdout
 
 
+def test_times_are_kept_where_memory_cannot_be_measured_and_the_run_fails(tmp_path: Path) -> None:
+    ran = toy_run(tmp_path, "toy", "without memory")
+    assert ran.returncode == 1
+    assert "the process that measures the memory of toy failed" in ran.stdout
+    assert [row["bytes"] for row in json.loads((tmp_path / "bench.json").read_text())["rows"]] == [None] * 6
+
+
+def test_a_process_that_fails_measures_nothing() -> None:
+    assert resident.measured("no such operation") is None
+
+
 def test_nothing_is_written_where_nothing_was_timed(tmp_path: Path) -> None:
     ran = toy_run(tmp_path / "new", "bad")
     assert ran.returncode == 1
-    assert not (tmp_path / "new").exists()
+    assert list((tmp_path / "new").iterdir()) == []
 
 
 def test_what_cannot_run_here_is_left_out_or_refused_by_name(tmp_path: Path) -> None:

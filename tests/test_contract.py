@@ -86,11 +86,11 @@ def test_report_distances_are_those_of_the_page() -> None:
 
 def test_kernels_have_the_variables_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each in a model with learned positions or in one where some dims rotate: no model has them all."""
-    from numerics.positional import measure
+    from numerics.positional import embedded
     from tests.positional.walked import save_text, save_walkable
 
-    monkeypatch.setattr(measure, "SUBSTITUTED", np.array([9, 14, 20]))  # texts here are shorter than 600 tokens
-    monkeypatch.setattr(measure, "SUBSTITUTE", "w7")
+    monkeypatch.setattr(embedded, "SUBSTITUTED", np.array([9, 14, 20]))  # texts here are shorter than 600 tokens
+    monkeypatch.setattr(embedded, "SUBSTITUTE", "w7")
     (row,) = (row for row in rows(STANDING) if command_words(row[0]) == "kernels")
     text = save_text(tmp_path / "words.txt", 500)
     tables = []

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numerics.models import Model
 from numerics.models.heads import Norm
 from numerics.positional.first_layer import content_length, first_layer_parts, scores_on_inputs
-from numerics.positional.measure import _Layer
+from numerics.positional.measure import layer_of
 from tests.models.truth import observe
 from tests.positional.strategies import Float, close
 
@@ -83,11 +83,9 @@ def test_at_the_query_the_parts_are_what_the_attention_reads(
 ) -> None:
     model = tiny(case)
     x = observe(model, ids, float64=True).x[0]
-    layer = _Layer(model, 0, np.array([3, 5]), ids.shape[1], 1)
-    tokens, norm = layer.token_part[ids[0].numpy()], layer.input_norm
-    W_pos = model.vocabulary.W_pos
-    assert W_pos is not None
-    assert norm is not None
+    first = layer_of(model, 0, np.array([3, 5]), ids.shape[1], 1).first
+    assert first is not None
+    tokens, norm, W_pos = first.token_part[ids[0].numpy()], first.norm, first.positions
     for n in range(len(x)):
         parts = first_layer_parts(tokens, W_pos[: len(tokens)], n, norm)
         assert close((parts.content + parts.position)[n], x[n])

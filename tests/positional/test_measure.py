@@ -13,8 +13,9 @@ from scipy.stats import binom
 from numerics import Model, load_model, positional_kernels, results
 from numerics.errors import InvalidArgument
 from numerics.models.visitor import AttentionCall
-from numerics.positional import kernel, measure
-from numerics.positional.measure import _Layer, _run
+from numerics.positional import embedded, kernel
+from numerics.positional.layer import DEVIATIONS, Layer
+from numerics.positional.measure import _run, layer_of
 from numerics.positional.split import repeat_heads
 from tests.models.tiny import TINY, V
 from tests.models.truth import InFloat64
@@ -30,10 +31,10 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_text(tmp_path_factory.mktemp("text") / "words.txt", 1000)
 
 
-def estimated(model: Model, texts: int = 6) -> tuple[list[_Layer], np.ndarray]:
+def estimated(model: Model, texts: int = 6) -> tuple[list[Layer], np.ndarray]:
     """Layers after the first walk over random ids, and the ids of one more text."""
     ids = np.random.default_rng(0).integers(5, V, (texts + 1, LENGTH))
-    layers = [_Layer(model, layer, QUERIES, LENGTH, SKIP) for layer in range(model.n_layers)]
+    layers = [layer_of(model, layer, QUERIES, LENGTH, SKIP) for layer in range(model.n_layers)]
     with InFloat64():
         _run(model, ids[:-1], lambda call: layers[call.layer].estimate(call))
     return layers, ids[-1]
@@ -171,7 +172,7 @@ def test_bounds_are_those_of_each_text(walkable: Load) -> None:
                 f, pos = factor[head, place, SKIP : n + 1], rows[head, place, SKIP : n + 1].astype(np.float64)
                 drawn, weight = f[:-1], float(np.sum(pos[:-1] ** 2))
                 expected = drawn.mean() * pos[:-1].sum() + pos[-1] * f[-1]
-                steps = np.array(measure.DEVIATIONS) * np.sqrt(drawn.var() * weight)
+                steps = np.array(DEVIATIONS) * np.sqrt(drawn.var() * weight)
                 beyond.append(abs(pos @ f - expected) >= steps)
                 hoeffding.append(np.minimum(1, 2 * np.exp(-2 * steps**2 / (np.ptp(drawn) ** 2 * weight))))
         np.testing.assert_array_equal(found["exceedance"][head], np.mean(beyond, axis=0))
@@ -183,22 +184,23 @@ def test_substitution_is_the_denominator_of_a_text_with_the_token_in_it(
 ) -> None:
     """Put the token into the text itself and run the model: its Z there is the one computed without running."""
     places = np.array([9, 14, 20])
-    monkeypatch.setattr(measure, "SUBSTITUTED", places)
-    monkeypatch.setattr(measure, "SUBSTITUTE", "w7")
+    monkeypatch.setattr(embedded, "SUBSTITUTED", places)
+    monkeypatch.setattr(embedded, "SUBSTITUTE", "w7")
     model = walkable("gpt2")
     layers, ids = estimated(model)
     first = layers[0]
     _run(model, ids[None], lambda call: first.query(call, ids) if call.layer == 0 else None)
-    (found,) = first.substituted
+    assert first.first is not None
+    (found,) = first.first.denominators
     for place, n in enumerate(places):
         changed = ids.copy()
         changed[n] = 7
-        other = _Layer(model, 0, np.array([n, 23]), LENGTH, SKIP)
+        other = layer_of(model, 0, np.array([n, 23]), LENGTH, SKIP)
         other.moments, other.key_sum, other.key_square, other.seen = (
             first.moments, first.key_sum, first.key_square, first.seen,
         )  # fmt: skip
 
-        def query(call: AttentionCall, other: _Layer = other, changed: np.ndarray = changed) -> None:
+        def query(call: AttentionCall, other: Layer = other, changed: np.ndarray = changed) -> None:
             if call.layer == 0:
                 other.query(call, changed)
 

@@ -14,7 +14,7 @@ from checks.benchmarks.case import Calls, Case, apart
 from numerics.models import Model, load_model
 from numerics.models.rotary import RotaryTable
 from numerics.positional.kernel import admissible_keys, exponents_of_positions, positional_kernel
-from numerics.positional.measure import _Layer, _run
+from numerics.positional.measure import _run, layer_of
 
 Float = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -57,7 +57,7 @@ def one_layer(length: int) -> Calls:
 
 def walk(model: Model, ids: Ints, layers: list[int]) -> list[Float]:
     """Mean inputs and mean attentions of the given layers over texts (N, T), in batches of 8, as one row per layer."""
-    found = {layer: _Layer(model, layer, np.arange(15, 64, 16), ids.shape[1], SKIP) for layer in layers}
+    found = {layer: layer_of(model, layer, np.arange(15, 64, 16), ids.shape[1], SKIP) for layer in layers}
 
     def estimate(call: object) -> None:
         layer = found.get(call.layer)  # type: ignore[attr-defined]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,8 @@ BUILT = ROOT / "build" / "checks"
 """Where `all` puts what its parts write."""
 DATASETS = BUILT / "datasets"
 """Where the tests put results of real models, for the ledger to measure."""
+ONE_THREAD_EACH = {"OMP_NUM_THREADS": "1"}
+"""For tests, two at a time: threads of one would wait for those of the other, some tests twenty times as long."""
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -72,7 +75,7 @@ def bench(
 def parts() -> dict[str, list[str]]:
     """Name of each part and the command that runs it: linter, types, Lean, the tests of each room, the ledger."""
     python = [sys.executable, "-m"]
-    pytest = [*python, "pytest", "-q", "-n", "2", "--dist", "loadgroup", "--durations", "5"]
+    pytest = [*python, "pytest", "-q", "-n", "2", "--durations", "5"]
     rooms = sorted(folder for folder in (ROOT / "tests").iterdir() if any(folder.glob("**/test_*.py")))
     alone = sorted((ROOT / "tests").glob("test_*.py"))
     return {
@@ -104,7 +107,8 @@ def run_all(
             continue
         print(f"== {name}", flush=True)
         started = time.monotonic()
-        passed = subprocess.run(command, cwd=ROOT, check=False).returncode == 0
+        environment = {**os.environ, **(ONE_THREAD_EACH if "pytest" in command else {})}
+        passed = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode == 0
         outcome.append((name, time.monotonic() - started, passed))
     print("\n== seconds per part")
     for name, seconds, passed in outcome:

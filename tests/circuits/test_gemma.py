@@ -10,7 +10,7 @@ import xarray as xr
 from numerics import load_model
 from numerics.circuits import head_circuits
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("circuits of gemma")]  # one worker, one walk
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -50,7 +49,7 @@ def held() -> Held:
 
 
 def test_path(held: Held, case: Case, turn: int, path: str, benchmark: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    with nullcontext() if case.threads is None else threadpool_limits(case.threads):
+    with threadpool_limits(case.threads):
         if case is not held.case:
             held.take(case)
             with capsys.disabled():

@@ -14,7 +14,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import Any
 
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
@@ -47,7 +46,7 @@ def peaks(name: str) -> list[dict[str, Any]]:
     """`{op, T, path, bytes}` of every path of an operation, each after a first call."""
     rows = []
     for case in operations.cases(name):
-        with nullcontext() if case.threads is None else threadpool_limits(case.threads):
+        with threadpool_limits(case.threads):
             for path, call in case.build().items():
                 call()
                 rows.append({"op": case.op, "T": case.T, "path": path, "bytes": (case.peak or peak)(call)})

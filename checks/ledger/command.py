@@ -48,9 +48,9 @@ def run(
 
     from numerics.models import load_model
 
-    folder(out)
     checked_by, headlines = lean_words(lean), headline_theorems()
     saved = [] if datasets is None else tables.read(datasets)
+    folder(out)
     missing = gaps([*ENTRIES, *TABLES], EXPLAINED, REASONS, stated_theorems(), headlines, formulas())
     measured: dict[str, list[Measured]] = {}
     attrs: dict[str, dict[str, str]] = {}

@@ -13,6 +13,8 @@ from checks.ledger.site import LayerSite
 
 Float = NDArray[np.float64]
 Kind = Literal["equality", "inequality"]
+TABLES = "tables"
+"""The section of what is measured on saved tables; the others are those of MATH.md."""
 
 
 class Site(Protocol):

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from checks import output
+from checks.ledger.entry import TABLES
 from checks.ledger.walk import Measured
 
 PAGE = Path(__file__).with_name("page.html")
-TABLES = "tables"
-"""The section of what is measured on saved tables; the others are those of MATH.md."""
 
 
 @dataclass(frozen=True)

@@ -167,9 +167,9 @@ class Model:
 
         With `logits=False` the last hidden states (batch, T, D), final norm included, of any model: the unembedding
         of a large vocabulary can cost more than all layers. Given places (K,) in the text, what stands there alone:
-        (batch, K, V). `positions` (T,) or (batch, T), 0-based, replace 0…T−1
-        where the model takes them. A T5 reads the same ids in its encoder and its decoder. Nothing is cached between
-        calls; gradients flow if the caller enables them.
+        (batch, K, V). `positions` (T,) or (batch, T), 0-based, replace 0…T−1 where the model takes them. A T5 reads
+        the same ids in its encoder and its decoder. Nothing is cached between calls; gradients flow if the caller
+        enables them.
         """
         arch = self._architecture
         arguments: dict[str, Any] = {"input_ids": ids}

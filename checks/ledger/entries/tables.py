@@ -7,13 +7,12 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from checks.ledger.entry import Entry
+from checks.ledger.entry import TABLES, Entry
 from checks.ledger.tables import TableSite
 
 Float = NDArray[np.float64]
 
 FLOAT32 = float(np.finfo(np.float32).eps)
-SECTION = "tables"
 
 
 def worst(numbers: Float) -> Float:
@@ -123,63 +122,63 @@ def wavelengths(site: TableSite) -> Float:
 ENTRIES: tuple[Entry[TableSite], ...] = (
     Entry(
         "profile: (a, b, c, d) ≥ 0 with sum 1, at every distance",
-        SECTION, ("profile_simplex",), ("profile",), "equality", simplex, 1e-14,
+        TABLES, ("profile_simplex",), ("profile",), "equality", simplex, 1e-14,
         "one division and a sum of four: 4 eps",
     ),
     Entry(
         "profile: symmetric energy, pairing and balance are those of the profile and the counts beside them",
-        SECTION, (), ("profile",), "equality", extras, 1e-14,
+        TABLES, (), ("profile",), "equality", extras, 1e-14,
         "a few sums and divisions of numbers of size 1",
     ),
     Entry(
         "profile: b, c, d are those of the saved spectrum, its lobes in decreasing order",
-        SECTION, ("decreasing_rearrangement_unique",), ("profile",), "equality", lobes, 4 * FLOAT32,
+        TABLES, ("decreasing_rearrangement_unique",), ("profile",), "equality", lobes, 4 * FLOAT32,
         "eigenvalues are saved in float32, each within eps/2 of itself: products and squares within 2·eps·‖S‖²/‖L‖²",
     ),
     Entry(
         "kernels: kernels are ≥ 0 and sum to 1, means over texts and single ones",
-        SECTION, (), ("positional_kernels",), "equality", kernel_sums, FLOAT32, "weights are saved in float32",
+        TABLES, (), ("positional_kernels",), "equality", kernel_sums, FLOAT32, "weights are saved in float32",
     ),
     Entry(
         "kernels: 1 ≤ ETC ≤ number of keys that carry weight",
-        SECTION, ("one_le_ETC", "ETC_le_support"), ("positional_kernels",), "inequality", token_counts, 1e-12,
+        TABLES, ("one_le_ETC", "ETC_le_support"), ("positional_kernels",), "inequality", token_counts, 1e-12,
         "a sum of squares, and its inverse",
     ),
     Entry(
         "kernels: total variations, shares of attention and of strays, and bounds on them lie in [0, 1]",
-        SECTION, (), ("positional_kernels",), "inequality",
+        TABLES, (), ("positional_kernels",), "inequality",
         within(0, 1, "tv_kernel", "tv_uniform", "sink_mass", "exceedance", "chebyshev", "hoeffding"), 1e-12,
         "sums of weights that sum to 1 up to rounding",
     ),
     Entry(
         "kernels: mean and deviation of Z over texts are those of the Z beside them",
-        SECTION, (), ("positional_kernels",), "equality", denominator_moments, 1e-12, "sums over the same texts",
+        TABLES, (), ("positional_kernels",), "equality", denominator_moments, 1e-12, "sums over the same texts",
     ),
     Entry(
         "kernels: the share of strays and both bounds do not rise with the deviation",
-        SECTION, (), ("positional_kernels",), "inequality", fewer_strays, 1e-14, "means of falling numbers",
+        TABLES, (), ("positional_kernels",), "inequality", fewer_strays, 1e-14, "means of falling numbers",
     ),
     Entry(
         "bands: the entropy shares sum to H − log N, per query",
-        SECTION, ("entropy_shares_sum",), ("band_metrics",), "equality", shares_sum, 1e-6,
+        TABLES, ("entropy_shares_sum",), ("band_metrics",), "equality", shares_sum, 1e-6,
         "the quadrature stops at 1e-6 nats per query",
     ),
     Entry(
         "bands: attention has at most the entropy of uniform attention, H ≤ log N",
-        SECTION, (), ("band_metrics",), "inequality", below_uniform, 1e-6, "the same",
+        TABLES, (), ("band_metrics",), "inequality", below_uniform, 1e-6, "the same",
     ),
     Entry(
         "bands: wavelength × frequency = 2π",
-        SECTION, (), ("band_metrics",), "equality", wavelengths, 1e-15, "a division and a product: 2 eps",
+        TABLES, (), ("band_metrics",), "equality", wavelengths, 1e-15, "a division and a product: 2 eps",
     ),
     Entry(
         "circuits: composition scores lie in [0, 1]",
-        SECTION, ("composition_in_unit_interval",), ("head_circuits",), "inequality", within(0, 1, "composition"),
+        TABLES, ("composition_in_unit_interval",), ("head_circuits",), "inequality", within(0, 1, "composition"),
         1e-12, "a quotient of norms",
     ),
     Entry(
         "circuits: behaviours are shares of attention or of tokens, in [0, 1]",
-        SECTION, (), ("head_circuits",), "inequality", within(0, 1, "behaviour"), 1e-6,
+        TABLES, (), ("head_circuits",), "inequality", within(0, 1, "behaviour"), 1e-6,
         "attention of a model that runs in float32",
     ),
 )  # fmt: skip
